@@ -175,6 +175,9 @@ pub struct ReshardIntent {
     pub version: u64,
 }
 
+/// How many intents are looked at together. Those beyond wait until others are gone.
+pub const MAX_INTENTS: usize = 10_000;
+
 /// The intents of a registry.
 #[derive(Clone, Debug, Default)]
 pub struct Intents {
@@ -182,6 +185,20 @@ pub struct Intents {
     pub known: Vec<ReshardIntent>,
     /// What is wrong with the others: they are damaged, or a newer version wrote them. Nobody carries them out.
     pub unknown: Vec<Error>,
+    /// Where the list goes on, if these are not all.
+    pub next: Option<String>,
+}
+
+impl Intents {
+    /// How many there are, known or not.
+    pub fn len(&self) -> usize {
+        self.known.len() + self.unknown.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// A key for people: text as it is, binary in base64.

@@ -5,43 +5,66 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome};
 use serde_json::{Value as Json, json};
 
-use super::item::{PARTITION, key};
-use super::{Intents, Progress, Request, ReshardIntent, Subject};
+use super::item::{PARTITION, item_key, key};
+use super::{Intents, MAX_INTENTS, Progress, Request, ReshardIntent, Subject};
 use crate::registry::Registry;
 
 impl Registry {
-    /// All intents. Not `strongly`, the list may be out of date by a moment and costs half: writes are conditional anyway.
+    /// All intents, but no more than [`MAX_INTENTS`]. Not `strongly`, the list may be out of date by a moment and costs half: writes are conditional anyway.
     ///
     /// # Errors
     /// The store's. No registry is no intent.
-    pub fn intents(&self, strongly: bool) -> BoxFuture<'_, Result<Intents, Error>> {
+    pub async fn intents(&self, strongly: bool) -> Result<Intents, Error> {
+        let mut found = Intents::default();
+        loop {
+            let after = found.next.take();
+            let page = self.intents_after(strongly, after.as_deref(), MAX_INTENTS - found.len()).await?;
+            found.known.extend(page.known);
+            found.unknown.extend(page.unknown);
+            found.next = page.next;
+            if found.next.is_none() || found.len() >= MAX_INTENTS {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// A page of at most so many intents, in the order of tables and keys: those after [`Intents::next`] of the page before.
+    ///
+    /// # Errors
+    /// The store's. No registry is no intent.
+    pub fn intents_after<'a>(
+        &'a self,
+        strongly: bool,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Intents, Error>> {
         async move {
+            let mut body = json!({
+                "TableName": self.name(), "ConsistentRead": strongly, "Limit": limit, "KeyConditionExpression": "pk = :p",
+                "ExpressionAttributeValues": { ":p": { "S": PARTITION } },
+            });
+            if let Some(after) = after {
+                body["ExclusiveStartKey"] = item_key(after);
+            }
+            let page = match self.call(Operation::Query, body).await {
+                Ok(page) => page,
+                Err(error) if error.code == Code::ResourceNotFoundException => {
+                    return self.absent(Intents::default());
+                }
+                Err(error) => return Err(self.failed(error)),
+            };
             let mut found = Intents::default();
-            let mut start = Json::Null;
-            loop {
-                let mut body = json!({
-                    "TableName": self.name(), "ConsistentRead": strongly, "KeyConditionExpression": "pk = :p",
-                    "ExpressionAttributeValues": { ":p": { "S": PARTITION } },
-                });
-                if !start.is_null() {
-                    body["ExclusiveStartKey"] = start;
-                }
-                let mut page = match self.call(Operation::Query, body).await {
-                    Ok(page) => page,
-                    Err(error) if error.code == Code::ResourceNotFoundException => return self.absent(found),
-                    Err(error) => return Err(self.failed(error)),
-                };
-                for item in page["Items"].as_array().into_iter().flatten() {
-                    match ReshardIntent::read(item) {
-                        Ok(intent) => found.known.push(intent),
-                        Err(error) => found.unknown.push(error),
-                    }
-                }
-                start = page["LastEvaluatedKey"].take();
-                if start.is_null() {
-                    return Ok(found);
+            for item in page["Items"].as_array().into_iter().flatten() {
+                match ReshardIntent::read(item) {
+                    Ok(intent) => found.known.push(intent),
+                    Err(error) => found.unknown.push(error),
                 }
             }
+            found.next = page["LastEvaluatedKey"]["sk"]["S"].as_str().map(str::to_owned);
+            if found.next.is_some() && found.next.as_deref() <= after {
+                return Err(Error::internal("The store's list of reshards does not advance"));
+            }
+            Ok(found)
         }
         .boxed()
     }
@@ -62,7 +85,7 @@ impl Registry {
     /// The intent of a key, or of a value of an index; `None` if there is none. Strongly consistent.
     ///
     /// # Errors
-    /// The store's; an intent that cannot be read; `ValidationException` for a key that is too long for one.
+    /// The store's; an intent that cannot be read; `ValidationException` for a number.
     pub async fn intent_for(
         &self,
         table_id: &str,
@@ -105,7 +128,7 @@ impl Registry {
     /// Writes an intent, if it still has the version of `from` (`None`: if there is none). `false` when it does not.
     ///
     /// # Errors
-    /// The store's; `ValidationException` for a key that is too long.
+    /// The store's; `ValidationException` for a number.
     pub fn write_intent<'a>(
         &'a self,
         from: Option<&'a ReshardIntent>,

@@ -106,6 +106,9 @@ pub(super) async fn read(
     }
     let (status, answer) = match reading.await {
         Ok(answer) => (StatusCode::OK, answer),
+        Err(error) if error.code == Code::ValidationException => {
+            (StatusCode::BAD_REQUEST, json!({ "error": error.to_string() }))
+        }
         Err(error) => (
             StatusCode::SERVICE_UNAVAILABLE,
             json!({ "error": format!("the registry could not be read: {error}") }),
@@ -120,7 +123,7 @@ fn table(query: &str) -> Option<&str> {
 }
 
 /// The value of that name in a query string, as it was sent.
-fn value<'a>(query: &'a str, of: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(query: &'a str, of: &str) -> Option<&'a str> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(name, value)| *name == of && !value.is_empty()).map(|(_, value)| value)
 }

@@ -199,7 +199,9 @@ impl Front {
                 admin::metrics(may_ask, service.recorded())
             }
             admin::HEAT | admin::HEAT_MAP => admin::heat(head, may_ask, service).await,
-            admin::RESHARDS => admin::read(may_ask, overview::reshards(service.control())).await,
+            admin::RESHARDS => {
+                admin::read(may_ask, overview::reshards(service.control(), head.uri.query())).await
+            }
             admin::GATEWAYS => admin::read(may_ask, overview::gateways(service.control())).await,
             _ => return None,
         };

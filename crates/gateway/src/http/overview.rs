@@ -2,20 +2,39 @@
 //!
 //! Not here: who may ask (`admin`, `admin_address`).
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use heatsink_control::Control;
 use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_dynamo::Error;
 use serde_json::{Value as Json, json};
 
-/// The reshards that were asked for, the newest first. Eventually consistent.
+use super::admin;
+
+/// How many reshards are told at once.
+const PAGE: usize = 100;
+
+/// The reshards that were asked for, a page of them with the newest first, and where the list goes on: `after` in the query. Eventually consistent.
 ///
 /// # Errors
-/// The store's.
-pub(super) async fn reshards(control: &Control) -> Result<Json, Error> {
-    let mut found = control.registry().intents(false).await?;
+/// The store's; `ValidationException` for what is no such position.
+pub(super) async fn reshards(control: &Control, query: Option<&str>) -> Result<Json, Error> {
+    let after = match query.and_then(|query| admin::value(query, "after")) {
+        None => None,
+        Some(text) => {
+            let position = URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            Some(position.ok_or_else(|| Error::validation("after is the next of an earlier answer"))?)
+        }
+    };
+    let mut found = control.registry().intents_after(false, after.as_deref(), PAGE).await?;
     found.known.sort_by_key(|one| std::cmp::Reverse(one.request.asked));
     let unreadable: Vec<String> = found.unknown.iter().map(ToString::to_string).collect();
-    Ok(json!({ "reshards": found.known.iter().map(document).collect::<Vec<_>>(), "unreadable": unreadable }))
+    let reshards: Vec<Json> = found.known.iter().map(document).collect();
+    let mut page = json!({ "reshards": reshards, "unreadable": unreadable });
+    if let Some(next) = found.next {
+        page["next"] = json!(URL_SAFE_NO_PAD.encode(next));
+    }
+    Ok(page)
 }
 
 fn document(one: &ReshardIntent) -> Json {

@@ -11,6 +11,7 @@ mod drained;
 mod frozen;
 mod long_key;
 mod lost_registry;
+mod many_intents;
 mod online;
 mod recreated;
 mod town;

@@ -33,6 +33,7 @@ fn people_and_scrapers_have_an_address_of_their_own() {
         ask(&address, "/_heatsink/reshards", local),
         (200, r#"{"reshards":[],"unreadable":[]}"#.to_owned())
     );
+    assert_eq!(ask(&address, "/_heatsink/reshards?after=~", local).0, 400, "no position");
     assert_eq!(ask(&address, "/_heatsink/gateways", local).0, 200);
     assert_eq!(ask(&address, "/_heatsink/partitions", local).0, 400);
     assert_eq!(ask(&address, "/_heatsink/nothing", local).0, 404);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use heatsink_control::reshard_intent::{Carrier, Ended, EndedAs, ReshardIntent};
+use heatsink_control::reshard_intent::{Carrier, Ended, EndedAs, ReshardIntent, key_brief};
 use heatsink_dynamo::Error;
 use metrics::{counter, gauge};
 
@@ -55,7 +55,7 @@ impl Runner {
     /// Carries an intent out, unless another gateway is first.
     pub(super) async fn carry(&self, intent: ReshardIntent, shown: Arc<Shown>) {
         let _over = Over::begin(Arc::clone(&shown));
-        let (table, key) = (intent.table.clone(), intent.key_text());
+        let (table, key) = (intent.table.clone(), key_brief(&intent.key_text()));
         let index = intent.index.as_deref();
         let mut held = match self.claim(&intent).await {
             Ok(Some(held)) => held,

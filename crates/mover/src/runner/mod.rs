@@ -17,14 +17,14 @@ mod work;
 use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Either, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use heatsink_control::Control;
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::{Intents, ReshardIntent};
+use heatsink_control::reshard_intent::{Intents, MAX_INTENTS, ReshardIntent};
 use heatsink_dynamo::Error;
 use heatsink_env::Env;
 use heatsink_store::Store;
@@ -43,7 +43,15 @@ pub struct Runner {
     values: Arc<dyn ValueCarrier>,
     pace: Pace,
     stopping: AtomicBool,
+    /// How many intents the last look found.
+    found: AtomicUsize,
 }
+
+/// Looks become rarer with the intents that there are: for each so many, one pause more between two. At rest they cost a few percent of a core at most.
+const SELDOM: usize = 400;
+
+/// So many intents that cannot be read are named in the log.
+const NAMED: usize = 20;
 
 impl Runner {
     /// A runner of the gateway with that control, over that gateway's store. `values`: what carries out intents for values of indexes.
@@ -55,7 +63,15 @@ impl Runner {
     ) -> Self {
         let registry = Registry::new(Arc::clone(&store), env, &control.rules().fence().registry)
             .expecting(&control.rules().fence().expectation);
-        Runner { store, control, registry, values, pace: Pace::DEFAULT, stopping: AtomicBool::new(false) }
+        Runner {
+            store,
+            control,
+            registry,
+            values,
+            pace: Pace::DEFAULT,
+            stopping: AtomicBool::new(false),
+            found: AtomicUsize::new(0),
+        }
     }
 
     /// The same at another pace.
@@ -114,14 +130,19 @@ impl Runner {
 
     /// What is on record a little later; nothing while this gateway may not send anything.
     async fn look(&self) -> Option<Result<Intents, Error>> {
-        self.registry.env().sleep(self.pace.look).await;
-        match self.control.has_lease() {
-            true => Some(self.registry.intents(false).await),
-            false => None,
+        let pauses = 1 + u32::try_from(self.found.load(Ordering::Relaxed) / SELDOM).unwrap_or(u32::MAX - 1);
+        self.registry.env().sleep(self.pace.look.saturating_mul(pauses)).await;
+        if !self.control.has_lease() {
+            return None;
         }
+        let listed = self.registry.intents(false).await;
+        if let Ok(intents) = &listed {
+            self.found.store(intents.len(), Ordering::Relaxed);
+        }
+        Some(listed)
     }
 
-    /// The intents that this version knows. Of each other one it warns once.
+    /// The intents that this version knows. Of each other one it warns once, up to a number.
     fn readable(
         &self,
         listed: Option<Result<Intents, Error>>,
@@ -129,12 +150,23 @@ impl Runner {
     ) -> Option<Vec<ReshardIntent>> {
         match listed? {
             Ok(intents) => {
-                for error in intents.unknown {
-                    let text = error.to_string();
-                    if warned.insert(text.clone()) {
+                let mut warn = |text: String| {
+                    if warned.len() < NAMED && !warned.contains(&text) {
                         tracing::warn!("{text}");
+                        warned.insert(text);
                     }
+                };
+                if intents.next.is_some() {
+                    warn(format!(
+                        "more than {MAX_INTENTS} reshards are asked for: the others are not looked at until some of these are gone"
+                    ));
                 }
+                if intents.unknown.len() > NAMED {
+                    warn(format!(
+                        "more than {NAMED} intents of reshards cannot be read; `heatsink reshard status` lists them"
+                    ));
+                }
+                intents.unknown.iter().for_each(|error| warn(error.to_string()));
                 Some(intents.known)
             }
             // `Control::keep` warns of a registry that cannot be reached.

@@ -103,7 +103,7 @@ function showReshards(answer) {
   });
   const columns = [{ name: "Key" }, { name: "Table" }, { name: "Shards", className: "number" }, { name: "Moved" }, { name: "State", className: "wide" }];
   root.replaceChildren(...(rows.length > 0 ? [table(columns, rows)] : []));
-  note("reshards-note", rows.length > 0 ? "" : "No reshard is under way.");
+  note("reshards-note", rows.length === 0 ? "No reshard is under way." : answer.next ? "There are others: heatsink reshard status lists them." : "");
 }
 
 function showPartitions({ resources = [] }) {

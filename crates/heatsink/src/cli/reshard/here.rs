@@ -46,4 +46,10 @@ impl Progress for Shown {
     fn moved(&self, items: u64) {
         self.0.set_position(items);
     }
+
+    fn hindered(&self, why: Option<String>) {
+        if let Some(why) = why {
+            self.0.set_message(why);
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! Says how far reshards are, and which keys are on record.
 
 use heatsink_control::KeyRecord;
-use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, WantedLayout, key_text};
+use heatsink_control::reshard_intent::{
+    EndedAs, Intents, MAX_INTENTS, ReshardIntent, WantedLayout, key_text,
+};
 use heatsink_dynamo::display::inert;
 use heatsink_layout::{ValueLayout, shards};
 use heatsink_mover::NewestStep;
@@ -14,11 +16,14 @@ use super::value_words;
 use super::value_words::start_command;
 use crate::exit::Exit;
 
+/// How many of a kind are listed for people.
+const LISTED: usize = 200;
+
 /// Lists them.
 pub(super) async fn list(status: Status) -> Result<(), Exit> {
     let opened = Opened::at(&status.place).await?;
     let registry = &opened.registry;
-    let Intents { mut known, unknown } = registry.intents(true).await.map_err(unread)?;
+    let Intents { mut known, unknown, next } = registry.intents(true).await.map_err(unread)?;
     let (mut records, mut values) = (Vec::new(), Vec::new());
     if let Some(table) = &status.table {
         known.retain(|one| one.table == *table);
@@ -45,9 +50,15 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
         next_steps.extend(left.filter_map(|one| value_words::resume(table, one, &place)));
     }
     let mut document = json!({
-        "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unreadable": unread_intents, "next_steps": next_steps,
+        "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unreadable": unread_intents, "more": next.is_some(), "next_steps": next_steps,
     });
-    let mut text: Vec<String> = known.iter().map(|one| asked_line(one, now)).collect();
+    let mut text: Vec<String> = known.iter().take(LISTED).map(|one| asked_line(one, now)).collect();
+    if known.len() > LISTED {
+        text.push(format!("and {} others; `--output json` lists them", known.len() - LISTED));
+    }
+    if next.is_some() {
+        text.push(format!("more than {MAX_INTENTS} reshards are asked for; the others are not listed"));
+    }
     if let Some(table) = &status.table {
         document["table"] = json!(table);
         document["keys"] = records.iter().map(recorded).collect();
@@ -60,8 +71,8 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     } else if known.is_empty() {
         text.push("no reshard is asked for".to_owned());
     }
-    text.extend(unread_intents);
-    text.extend(next_steps.iter().map(|step| format!("Next: {step}")));
+    text.extend(unread_intents.into_iter().take(LISTED));
+    text.extend(next_steps.iter().take(LISTED).map(|step| format!("Next: {step}")));
     say(status.place.output, &document, &text.join("\n"))
 }
 

@@ -19,6 +19,8 @@ pub enum Told {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Reshards {
     reshards: Vec<Reshard>,
+    /// Where the list goes on.
+    next: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -56,7 +58,12 @@ struct Gateway {
 impl Reshards {
     /// A line for each that has not ended.
     pub fn under_way(&self) -> Vec<String> {
-        self.reshards.iter().filter(|one| one.ended.is_none()).map(Reshard::line).collect()
+        let mut lines: Vec<String> =
+            self.reshards.iter().filter(|one| one.ended.is_none()).map(Reshard::line).collect();
+        if self.next.is_some() {
+            lines.push("and others: `heatsink reshard status` lists them".to_owned());
+        }
+        lines
     }
 }
 
