@@ -23,7 +23,7 @@ pub(crate) fn iterator(request: &Request<'_>, table: &Arc<Table>) -> Plan {
         let iterator = json::member(&body, "ShardIterator").ok().flatten();
         let iterator = iterator.filter(|raw| *raw != b"null").and_then(|raw| json::string(raw).ok());
         match iterator {
-            Some(iterator) if table_name(&iterator_table(&iterator)) != table.name => {
+            Some(iterator) if iterator_table(&iterator).is_none_or(|of| table_name(&of) != table.name) => {
                 Err(Error::gateway_rejection(format!(
                     "The store's shard iterators do not say which table they are of, so the keys in the stream of the sharded table \
                      {} could not be made logical",

@@ -32,8 +32,8 @@ const MOST: usize = 100;
 /// The longest statement, in bytes of JSON: 8,192 characters (service model 2012-08-10), each an escape of two halves at worst.
 const LONGEST_STATEMENT: usize = 8192 * 12;
 
-/// The tables that a request names, each once; ARNs are cut down to the table's name. Empty where none is named. What it costs is linear in
-/// the body.
+/// The tables that a request names, each once; ARNs are cut down to the table's name. Empty where none is named, and without what no table
+/// can be named. What it costs is linear in the body.
 ///
 /// # Errors
 /// `SerializationException` if the body is not JSON, or the place of a name holds something else; `ValidationException` if it names more
@@ -74,8 +74,13 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
             for (name, raw) in json::members(body).map_err(|_| malformed())? {
                 if NAMING.contains(&&*name) && raw != b"null" {
                     let text = json::string(raw).map_err(|_| malformed())?;
-                    let of_iterator = || Cow::Owned(iterator_table(&text).into_owned());
-                    found.add(if name == "ShardIterator" { of_iterator() } else { text })?;
+                    if name == "ShardIterator" {
+                        if let Some(table) = iterator_table(&text) {
+                            found.add(Cow::Owned(table.into_owned()))?;
+                        }
+                    } else {
+                        found.add(text)?;
+                    }
                 }
             }
         }
@@ -83,16 +88,15 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
     Ok(found.names)
 }
 
-/// The table of a shard iterator, by name or ARN; the iterator itself where it does not say. DynamoDB and DynamoDB Local write the stream's
-/// ARN into it, the embedded engine base64 of a JSON object.
-pub(crate) fn iterator_table(iterator: &str) -> Cow<'_, str> {
+/// The table of a shard iterator, by name or ARN; `None` where it does not say. DynamoDB and DynamoDB Local write the stream's ARN into it, the
+/// embedded engine base64 of a JSON object.
+pub(crate) fn iterator_table(iterator: &str) -> Option<Cow<'_, str>> {
     if let Some(arn) = iterator.find("arn:").and_then(|at| iterator.get(at..)) {
-        return Cow::Borrowed(arn);
+        return Some(Cow::Borrowed(arn));
     }
-    let decoded = STANDARD.decode(iterator).ok();
-    let name =
-        decoded.as_deref().and_then(|object| json::string(json::member(object, "table_name").ok()??).ok());
-    name.map_or(Cow::Borrowed(iterator), |name| Cow::Owned(name.into_owned()))
+    let decoded = STANDARD.decode(iterator).ok()?;
+    let name = json::string(json::member(&decoded, "table_name").ok()??).ok()?;
+    Some(Cow::Owned(name.into_owned()))
 }
 
 /// A table's name from its name or from an ARN of the table, its stream or its index (`arn:…:table/NAME/…`).
@@ -101,6 +105,18 @@ pub fn table_name(name_or_arn: &str) -> &str {
         Some((_, rest)) => rest.split(['/', '|']).next().unwrap_or(rest),
         None => name_or_arn,
     }
+}
+
+/// The name of a table that may exist, of a name or an ARN: an ARN of something else names the table of its last part, such as a global table.
+fn possible(name_or_arn: &str) -> Option<&str> {
+    // Service model: up to 255 letters, digits and three signs.
+    let is_name = |name: &&str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        (1..=255).contains(&name.len()) && name.bytes().all(allowed)
+    };
+    let name = table_name(name_or_arn);
+    let last = || name.starts_with("arn:").then(|| name.rsplit('/').next()).flatten();
+    Some(name).filter(is_name).or_else(|| last().filter(is_name))
 }
 
 /// Up to this many names are compared one by one; most requests name one table.
@@ -117,9 +133,11 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     fn add(&mut self, name: Cow<'a, str>) -> Result<(), Error> {
         let name = match name {
-            Cow::Borrowed(name) => Cow::Borrowed(table_name(name)),
-            Cow::Owned(name) => Cow::Owned(table_name(&name).to_owned()),
+            Cow::Borrowed(name) => possible(name).map(Cow::Borrowed),
+            Cow::Owned(name) => possible(&name).map(|name| Cow::Owned(name.to_owned())),
         };
+        // Nothing is known of what is no table's name, and nobody is asked: who carries the request out says what is wrong with it.
+        let Some(name) = name else { return Ok(()) };
         let few = self.names.len() <= FEW;
         if few && self.names.contains(&name) || self.met.contains(&name) {
             return Ok(());
@@ -223,7 +241,16 @@ mod tests {
         for iterator in iterators {
             assert_eq!(of(Operation::GetRecords, &format!(r#"{{"ShardIterator":"{iterator}"}}"#)), ["a"]);
         }
-        assert_eq!(of(Operation::GetRecords, r#"{"ShardIterator":"opaque"}"#), ["opaque"]);
+        let none = Vec::<String>::new();
+        assert_eq!(of(Operation::GetRecords, r#"{"ShardIterator":"opaque"}"#), none);
+        let long = "a".repeat(3_000);
+        for text in [long.as_str(), "a b", "", &format!("arn:aws:dynamodb:eu-west-1:1:table/{long}/stream/1")]
+        {
+            assert_eq!(of(Operation::GetShardIterator, &format!(r#"{{"StreamArn":"{text}"}}"#)), none);
+            assert_eq!(of(Operation::GetItem, &format!(r#"{{"TableName":"{text}"}}"#)), none);
+        }
+        let global = r#"{"ResourceArn":"arn:aws:dynamodb::1:global-table/a"}"#;
+        assert_eq!(of(Operation::ListTagsOfResource, global), ["a"]);
         let batch = r#"{"RequestItems":{"a":[],"b":[],"a":[]}}"#;
         assert_eq!(of(Operation::BatchWriteItem, batch), ["a", "b"]);
         let transaction =
