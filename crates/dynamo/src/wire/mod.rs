@@ -6,11 +6,13 @@
 //! 1. a body that is no JSON: `SerializationException` without a message;
 //! 2. a value of the wrong JSON type, the first in the body: `SerializationException`;
 //! 3. an attribute value that holds no type, or more than one, or nests too deep: `ValidationException`;
-//! 4. members that are missing, too short, too long, too many or not in their set: "N validation errors detected: …".
+//! 4. members that are missing, too short, too long, too many or not in their set: "N validation errors detected: …";
+//! 5. values that are larger than any item.
 //!
 //! Not here: what needs the meaning of a request (expressions, numbers, sets, base64, unused placeholders), which
 //! belongs to who carries it out; and the table operations' limits, which differ from one table state to the next.
 
+mod bounds;
 mod constraint;
 mod fault;
 mod numbers;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::bounds;
 use super::constraint::{beyond, broken};
 use super::fault::{self, At, Stop, TOO_DEEP, scalar, stop};
 use super::placeholders;
@@ -33,6 +34,7 @@ pub(super) fn read<'a>(request: &'static Structure, body: &'a [u8]) -> Result<Me
         trail: Trail::default(),
         elements: 0,
         oversized: false,
+        too_large: None,
         operation: request.name,
         not_honoured: false,
     };
@@ -63,6 +65,8 @@ struct Walk<'a> {
     elements: usize,
     /// An expression's names and values hold too much.
     oversized: bool,
+    /// What is said of the first value that is larger than an item.
+    too_large: Option<Cow<'static, str>>,
     /// The name of the request's structure.
     operation: &'static str,
     /// `ReturnValues` is a word of its set that this operation does not take.
@@ -92,6 +96,9 @@ impl<'a> Walk<'a> {
             return Err(Error::validation(message));
         }
         self.trail.problems.verdict()?;
+        if let Some(message) = self.too_large {
+            return Err(Error::validation(message));
+        }
         if let Some(message) = self.values.numbers.refused() {
             return Err(Error::validation(message));
         }
@@ -155,8 +162,12 @@ impl<'a> Walk<'a> {
                         self.trail.enter(Step::Member(member.name));
                         self.shape(member.shape, At::Member)?;
                         self.trail.leave();
+                        let raw = self.values.scan.since(start);
                         if matches!(member.name, "ExpressionAttributeNames" | "ExpressionAttributeValues") {
-                            bound.push(self.values.scan.since(start));
+                            bound.push(raw);
+                        }
+                        if self.too_large.is_none() {
+                            self.too_large = bounds::refusal(member.name, raw);
                         }
                     }
                 }

@@ -1,5 +1,6 @@
 //! Bodies and what DynamoDB says of them.
 
+mod bounds;
 mod limits;
 mod numbers_and_depth;
 mod shapes;
