@@ -11,6 +11,7 @@ pub mod error;
 pub mod expression;
 pub mod json;
 pub mod key;
+mod memory_estimate;
 pub mod number;
 pub mod operation;
 pub mod pages;
@@ -22,6 +23,7 @@ pub mod wire;
 
 pub use error::{Code, Error, Fault, Origin, Outcome};
 pub use key::KeyValue;
+pub use memory_estimate::memory_estimate;
 pub use number::Number;
 pub use operation::Operation;
 pub use table::{

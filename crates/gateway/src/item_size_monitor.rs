@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use heatsink_dynamo::size::{MAX_ITEM, item_size};
-use heatsink_dynamo::value::read_item;
+use heatsink_dynamo::size::{MAX_ITEM, scan_item};
 use heatsink_dynamo::{Operation, json};
 use heatsink_env::MonotonicInstant;
 use metrics::{Counter, counter};
+
+use crate::blocking;
 
 /// The smallest size, in bytes, of a large item: one write of it uses a tenth of a partition's second.
 const LARGE: usize = 100 * 1024;
@@ -78,8 +79,11 @@ impl ItemSizeMonitor {
         if body.len() < LARGE && !sampled() {
             return;
         }
-        let item = json::member(body, "Item").ok().flatten().and_then(|item| read_item(item).ok());
-        let size = item.map_or(0, |item| item_size(&item));
+        let size = blocking::run(body.len(), || {
+            let item = json::member(body, "Item").ok().flatten()?;
+            scan_item(item, []).ok().map(|item| item.bytes)
+        });
+        let size = size.unwrap_or_default();
         let units = size.div_ceil(UNIT);
         let table = || {
             let name = json::member(body, "TableName").ok().flatten();

@@ -11,7 +11,6 @@ mod heat;
 pub mod http;
 mod item_size_monitor;
 mod limits;
-mod memory_estimate;
 mod metrics;
 mod missing_table;
 mod missing_table_statements;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::Control;
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, Operation, Outcome, memory_estimate};
 use heatsink_env::Env;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::history::{Saved, Span};
@@ -20,13 +20,12 @@ use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::execute::Executor;
 use crate::heat::{Drawn, Heat, HeatView, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
-use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
 use crate::partitions::{self, Partitions};
 use crate::planner::{Planned, Planner};
 use crate::send::{Sender, send};
 use crate::sent::Sent;
-use crate::{access_log, missing_table_statements, spans};
+use crate::{access_log, blocking, missing_table_statements, spans};
 
 /// Takes requests from clients and answers like one logical DynamoDB.
 pub struct Service {
@@ -277,7 +276,10 @@ impl Service {
         // What a large body takes while it is read, here or in a store that it goes on to as it is.
         let reading = match body.len() {
             ..=UNCOUNTED => None,
-            _ => Some(share.enter(Stage::Begins, memory_estimate(&body)).await?),
+            bytes => {
+                let estimate = blocking::run(bytes, || memory_estimate(operation, &body));
+                Some(share.enter(Stage::Begins, estimate).await?)
+            }
         };
         let begun = self.env.now();
         // What is prepared for an operation on a table is on record before it is sent.

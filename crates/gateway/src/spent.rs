@@ -4,12 +4,11 @@
 //! Not here: how the budget is shared (`budget`), carrying out a round (`execute`).
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Outcome};
+use heatsink_dynamo::{Error, Outcome, memory_estimate};
 use heatsink_route::PhysicalCall;
 
 use crate::budget::{Held, Share, Stage, UNCOUNTED};
 use crate::limits::Cost;
-use crate::memory_estimate::memory_estimate;
 
 /// The cost of a request so far.
 pub(crate) struct Spent {
@@ -72,7 +71,7 @@ impl Spent {
         if self.bytes.saturating_add(expected) <= UNCOUNTED {
             return Ok(Room::default());
         }
-        let bodies: usize = calls.iter().map(|call| memory_estimate(&call.body)).sum();
+        let bodies: usize = calls.iter().map(|call| memory_estimate(call.operation, &call.body)).sum();
         let bytes = bodies.saturating_add(expected);
         let mut held = if written { self.share.force(bytes) } else { self.share.enter(stage, bytes).await? };
         Ok(Room { _bodies: Some(held.give(bodies)), answers: Some(held) })

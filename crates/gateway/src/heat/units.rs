@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use heatsink_dynamo::capacity::{Consistency, read_units, write_units};
 use heatsink_dynamo::json;
-use heatsink_dynamo::size::item_size;
-use heatsink_dynamo::value::read_item;
+use heatsink_dynamo::size::scan_item;
 
 /// Of the long items one in so many is measured.
 const MEASURED: u32 = 64;
@@ -38,9 +37,9 @@ impl Ratio {
     fn item(&self, raw: &[u8]) -> usize {
         let escaped = memchr::memchr(b'\\', raw).is_some();
         if (self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(MEASURED) || escaped)
-            && let Ok(item) = read_item(raw)
+            && let Ok(item) = scan_item(raw, [])
         {
-            let size = item_size(&item);
+            let size = item.bytes;
             if escaped {
                 return size;
             }

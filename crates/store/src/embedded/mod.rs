@@ -112,6 +112,7 @@ impl Embedded {
     fn run(&self, operation: Operation, body: Bytes, act: Act) -> BoxFuture<'_, Result<Bytes, Error>> {
         async move {
             wire::check(operation, &body)?;
+            costly::reading::check(operation, &body)?;
             costly::legacy::check(operation, &body)?;
             costly::statement::check(operation, &body)?;
             if let Some(filtered) = Filtered::read(operation, &body)? {

@@ -4,7 +4,8 @@
 //! What an expression costs at most is estimated before the engine sees it ([`heatsink_dynamo::expression::Extent`]). Where
 //! that is too much, the expression is evaluated here, on a thread of its own ([`Evaluator`]), and the engine gets a request
 //! that has the same effect and is cheap: conditions whose outcome is known ([`write`]), updates that set literals
-//! ([`write`]), pages without their filter ([`filter`]). What cannot be treated so is refused ([`statement`], [`legacy`]).
+//! ([`write`]), pages without their filter ([`filter`]). What cannot be treated so is refused ([`statement`], [`legacy`]), and so is
+//! what takes too much before it is evaluated ([`reading`]).
 //!
 //! Not here: the estimate and the evaluation (`dynamo`).
 
@@ -12,6 +13,7 @@ mod action;
 pub(super) mod evaluator;
 pub(super) mod filter;
 pub(super) mod legacy;
+pub(super) mod reading;
 pub(super) mod statement;
 pub(super) mod write;
 
