@@ -136,6 +136,12 @@ impl Budget {
         self.used().is_pressed()
     }
 
+    /// How many bytes are held.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.used().bytes
+    }
+
     fn gauge(&self, of: Of) -> &Gauge {
         &self.gauges[of as usize]
     }

@@ -9,13 +9,8 @@ use serde::{Serialize, Serializer};
 const UNITS: f64 = 10.0;
 const REQUESTS: f64 = 1_000.0;
 
-#[derive(Serialize)]
-struct ShownMap<'a> {
-    from_ms: u64,
-    step_ms: u64,
-    columns: usize,
-    rows: Vec<ShownRow<'a>>,
-}
+/// The most bytes of rows that are told.
+const MOST: usize = 4 * 1024 * 1024;
 
 #[derive(Serialize)]
 struct ShownRow<'a> {
@@ -59,12 +54,20 @@ impl Serialize for Rounded<'_> {
     }
 }
 
-/// A map as JSON.
+/// A map as JSON: its hottest rows, up to [`MOST`] bytes.
 pub(super) fn written(map: &Map) -> String {
-    let rows = map.rows.iter().map(shown).collect();
-    let shown = ShownMap { from_ms: map.from, step_ms: map.step, columns: map.columns, rows };
-    // Names are text and rates are finite or null, so nothing in it cannot be written.
-    serde_json::to_string(&shown).unwrap_or_default()
+    let Map { from, step, columns, rows } = map;
+    let mut text = format!(r#"{{"from_ms":{from},"step_ms":{step},"columns":{columns},"rows":["#);
+    for (at, row) in rows.iter().enumerate() {
+        // Names are text and rates are finite or null, so nothing in it cannot be written.
+        let row = serde_json::to_string(&shown(row)).unwrap_or_default();
+        if text.len() + row.len() > MOST {
+            break;
+        }
+        text.push_str(if at == 0 { "" } else { "," });
+        text.push_str(&row);
+    }
+    text + "]}"
 }
 
 fn shown(row: &MapRow) -> ShownRow<'_> {
@@ -113,6 +116,11 @@ mod tests {
             rows: vec![row("a", Vec::new()), row("\u{1b}\"", measured)],
         };
         let same = r#""units":[0,12.3,900],"throttled":[0,0,0],"shards":[[1,2]]"#;
+        let long: Vec<MapRow> = (0..9).map(|_| row(&"\u{1}".repeat(100_000), Vec::new())).collect();
+        let told = written(&Map { rows: long, ..map.clone() });
+        let rows =
+            serde_json::from_str::<serde_json::Value>(&told).unwrap()["rows"].as_array().unwrap().len();
+        assert!(rows == 6 && told.len() <= MOST, "{rows} rows in {} bytes", told.len());
         assert_eq!(
             written(&map),
             format!(

@@ -11,11 +11,11 @@ use heatsink_dynamo::{Code, Error};
 use heatsink_heat::history::Span;
 use heatsink_store::{PHYSICAL_PATH, Store};
 use http::StatusCode;
-use http::header::ORIGIN;
 use http::request::Parts;
 use serde_json::{Value as Json, json};
 
 use super::hosts::Hosts;
+use super::origin;
 use crate::{Partitions, Recorded, Service};
 
 /// The path of the partitions.
@@ -44,6 +44,9 @@ pub(super) fn store(
     match shown {
         // The host was checked; pages are refused with all others.
         _ if !local => refuse("only tools on this machine may ask"),
+        _ if origin::is_forwarded(&head.headers) => refuse(
+            "only tools on this machine may ask, and a proxy has passed this request on (Forwarded, Via or a header like them)",
+        ),
         None => refuse("the store of this server is another endpoint: ask it there"),
         Some(store) => Ok(Some(Arc::clone(store))),
     }
@@ -59,19 +62,25 @@ pub(super) fn metrics(may_ask: bool, recorded: Option<&Recorded>) -> (StatusCode
     }
 }
 
-/// The hot keys, all or of the table in the query, or their history, as JSON; an error is JSON too, with one member `error`.
+/// The hot keys, all or of the table in the query, as JSON; an error is JSON too, with one member `error`.
 pub(super) async fn heat(head: &Parts, may_ask: bool, service: &Service) -> (StatusCode, Bytes) {
-    let (status, answer) = if !may_ask {
-        (StatusCode::FORBIDDEN, json!({ "error": "only tools on this machine may ask" }))
-    } else if head.uri.path() == HEAT_MAP {
-        match value(head.uri.query().unwrap_or_default(), "span").and_then(Span::by_name) {
-            Some(span) => return (StatusCode::OK, Bytes::from(service.heat().map(span))),
-            None => (StatusCode::BAD_REQUEST, json!({ "error": "which span? 10m, 6h, 4d or 28d" })),
-        }
-    } else {
+    let (status, answer) = if may_ask {
         (StatusCode::OK, service.heat().shown(table(head.uri.query().unwrap_or_default())).await)
+    } else {
+        (StatusCode::FORBIDDEN, json!({ "error": "only tools on this machine may ask" }))
     };
     (status, Bytes::from(answer.to_string()))
+}
+
+/// The span of the history that is asked for.
+pub(super) fn span(head: &Parts, may_ask: bool) -> Result<Span, (StatusCode, Bytes)> {
+    let refuse = |status, problem: &str| (status, Bytes::from(json!({ "error": problem }).to_string()));
+    if !may_ask {
+        return Err(refuse(StatusCode::FORBIDDEN, "only tools on this machine may ask"));
+    }
+    value(head.uri.query().unwrap_or_default(), "span")
+        .and_then(Span::by_name)
+        .ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "which span? 10m, 6h, 4d or 28d"))
 }
 
 /// The partitions of the table in the query, as JSON; an error is JSON too, with one member `error`.
@@ -128,9 +137,13 @@ pub(super) fn value<'a>(query: &'a str, of: &str) -> Option<&'a str> {
     pairs.find(|(name, value)| *name == of && !value.is_empty()).map(|(_, value)| value)
 }
 
-/// Whether a tool asks. No web page of others may, not even through its own name that resolves to this machine.
-pub(super) fn from_a_tool(head: &Parts, hosts: &Hosts) -> bool {
-    hosts.check(head).is_ok() && !head.headers.contains_key(ORIGIN)
+/// Whether a tool on this machine asks, whose peer is `local`. No web page of others may, not even through its own name that resolves to this
+/// machine, and nobody behind a proxy on this machine.
+pub(super) fn from_a_tool(head: &Parts, local: bool, hosts: &Hosts) -> bool {
+    local
+        && hosts.check(head).is_ok()
+        && !origin::is_of_a_page(&head.headers)
+        && !origin::is_forwarded(&head.headers)
 }
 
 #[cfg(test)]
@@ -143,7 +156,7 @@ mod tests {
     fn ask(uri: &str, host: &str, local: bool, told: Option<&Partitions>) -> (u16, serde_json::Value) {
         let request = Request::builder().uri(uri).header(HOST, host).body(()).unwrap();
         let head = request.into_parts().0;
-        let (status, body) = partitions(&head, local && from_a_tool(&head, &Hosts::loopback()), told);
+        let (status, body) = partitions(&head, from_a_tool(&head, local, &Hosts::loopback()), told);
         (status.as_u16(), serde_json::from_slice(&body).unwrap())
     }
 
@@ -166,7 +179,7 @@ mod tests {
         let recorded: Recorded = Box::new(|| "a 1\n".to_owned());
         let ask = |host: &str, local, recorded| {
             let request = Request::builder().uri(METRICS).header(HOST, host).body(()).unwrap();
-            metrics(local && from_a_tool(&request.into_parts().0, &Hosts::loopback()), recorded)
+            metrics(from_a_tool(&request.into_parts().0, local, &Hosts::loopback()), recorded)
         };
         assert_eq!(ask("localhost:8000", true, Some(&recorded)), (StatusCode::OK, Bytes::from("a 1\n")));
         assert_eq!(ask("127.0.0.1", true, None).0, StatusCode::NOT_FOUND);

@@ -11,6 +11,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use subtle::ConstantTimeEq;
 
 use super::hosts::Hosts;
+use super::origin;
 
 /// The shortest token in bytes: 16 characters of base64 are 96 bits.
 const SHORTEST_TOKEN: usize = 16;
@@ -109,8 +110,16 @@ impl Access {
         match head.uri.path() {
             "/healthz" => Wanted::Alive,
             "/readyz" => Wanted::Ready,
-            // It is the same for everyone, and asks for the token itself.
+            // It is the same for everyone, also for who follows a link, and asks for the token itself.
             "/" => Wanted::Page,
+            _ if origin::is_of_a_page(&head.headers) => Wanted::Refused(
+                StatusCode::FORBIDDEN,
+                "requests from other web pages are not served (Sec-Fetch-Site header)",
+            ),
+            _ if matches!(self, Access::Hosts(_)) && origin::is_forwarded(&head.headers) => Wanted::Refused(
+                StatusCode::FORBIDDEN,
+                "only tools on this machine may ask, and a proxy has passed this request on: start with --admin-token-file",
+            ),
             _ if is_admitted => Wanted::Data,
             _ => {
                 Wanted::Refused(StatusCode::UNAUTHORIZED, "the token is needed: Authorization: Bearer TOKEN")
@@ -145,6 +154,13 @@ mod tests {
             assert_eq!(status(&wanted(&access, path, &[(HOST, "rebound.example")])), 403, "{path}");
             let crossing = [(HOST, "localhost:8001"), (ORIGIN, "http://evil.example")];
             assert_eq!(status(&wanted(&access, path, &crossing)), 403, "{path}");
+            let sent = |site| {
+                let site = (HeaderName::from_static("sec-fetch-site"), site);
+                status(&wanted(&access, path, &[(HOST, "localhost:8001"), site]))
+            };
+            assert_eq!(sent("same-origin"), 200, "{path}");
+            // Data is shown to no page of others, without a word of its name as well.
+            assert_eq!(sent("cross-site"), if path == "/_heatsink/heat" { 403 } else { 200 }, "{path}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Answers one HTTP request, with DynamoDB's order of checks: host, path and method, content type, body, target, signature, then the operation
 //! itself.
+//!
+//! Not here: what operators are told (`operators`).
 
 use std::sync::Arc;
 
@@ -8,21 +10,23 @@ use heatsink_dynamo::{Code, Error, Operation, Outcome, json};
 use heatsink_env::Env;
 use heatsink_route::Answer;
 use heatsink_store::{PHYSICAL_PATH, Store};
-use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ORIGIN, VARY};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 
-use super::admin_address::{self, Access, Wanted};
+use super::admin_address::Access;
 use super::answer::Body;
 use super::body::{self, Unread};
 use super::exchange::Exchange;
 use super::gzip;
+use super::head;
 use super::hosts::Hosts;
-use super::page::PAGE;
+use super::operators::Operators;
+use super::origin;
 use super::slots::Slots;
 use super::work::{Alone, Work};
-use super::{admin, authorization, overview, reply};
+use super::{admin, authorization, reply};
 use crate::budget::{Budget, Held, Of, UNCOUNTED};
 use crate::metrics::Wire;
 use crate::sent::Sent;
@@ -40,6 +44,7 @@ pub(super) struct Front {
     pub(super) counts: Wire,
     /// Who may ask at this address, if it is the operator's and not that of clients.
     admin: Option<Access>,
+    operators: Operators,
     /// Slots of requests in progress.
     pub(super) in_flight: Slots,
     pub(super) budget: Arc<Budget>,
@@ -95,6 +100,7 @@ impl Front {
     ) -> Self {
         Front {
             admin: None,
+            operators: Operators::new(Arc::clone(&service), Arc::clone(&env), counts.over_answers.clone()),
             in_flight: Slots::new(limits.requests, counts.in_flight.clone()),
             budget: Arc::clone(service.budget()),
             service,
@@ -108,18 +114,28 @@ impl Front {
     /// Answers one request.
     pub(super) async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
         let (head, body) = request.into_parts();
+        if head::size(&head) > self.limits.head {
+            body::skip(body, self.limits.body, self.limits.body_read).await;
+            peer.exchange.set_cut();
+            return reply::closing(self.reply(
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                None,
+                Bytes::new(),
+            ));
+        }
+        if let Some(access) = &self.admin {
+            let answer = self.operators.answer(&head, access).await;
+            return if peer.surplus { reply::closing(answer) } else { answer };
+        }
         if peer.surplus {
             self.counts.over_connections.increment(1);
             let message = format!("More than {} connections are open", self.limits.connections);
             let error = Error::unavailable(message, Outcome::NotDone);
             return self.turn_away(&head, body, peer, &error).await;
         }
-        if let Some(access) = &self.admin {
-            return self.answer_operator(&head, access).await;
-        }
         if head.method == Method::GET {
-            let may_ask = peer.local && admin::from_a_tool(&head, &self.hosts);
-            if let Some(told) = Box::pin(self.tell(&head, may_ask)).await {
+            let may_ask = admin::from_a_tool(&head, peer.local, &self.hosts);
+            if let Some(told) = Box::pin(self.operators.tell(&head, may_ask)).await {
                 return told;
             }
         }
@@ -158,71 +174,6 @@ impl Front {
         };
         drop(working);
         self.send(content_type, answered)
-    }
-
-    /// The answer to a request at the admin address. None of them has a body.
-    async fn answer_operator(&self, head: &Parts, access: &Access) -> Response<Body> {
-        let plain = Some(HeaderValue::from_static("text/plain; charset=utf-8"));
-        let refusal = |problem: &str| Bytes::from(serde_json::json!({ "error": problem }).to_string());
-        let in_json = Some(HeaderValue::from_static("application/json"));
-        let mut response = match access.wanted(head) {
-            Wanted::Page => {
-                let html = Some(HeaderValue::from_static("text/html; charset=utf-8"));
-                let mut page = self.told(head, StatusCode::OK, html, PAGE.document.clone()).await;
-                page.headers_mut().insert(CONTENT_SECURITY_POLICY, PAGE.policy.clone());
-                page
-            }
-            Wanted::Alive => self.reply(StatusCode::OK, plain, Bytes::from_static(b"alive\n")),
-            Wanted::Ready => match self.service.not_ready() {
-                None => self.reply(StatusCode::OK, plain, Bytes::from_static(b"ready\n")),
-                Some(why) => {
-                    self.reply(StatusCode::SERVICE_UNAVAILABLE, plain, Bytes::from(format!("{why}\n")))
-                }
-            },
-            Wanted::Data => match self.tell(head, true).await {
-                Some(told) => told,
-                None => self.reply(StatusCode::NOT_FOUND, in_json, refusal("nothing is at this path")),
-            },
-            Wanted::Refused(status, problem) => self.reply(status, in_json, refusal(problem)),
-        };
-        response.headers_mut().extend(admin_address::HEADERS);
-        response
-    }
-
-    /// What operators may know, at a path that tells it.
-    async fn tell(&self, head: &Parts, may_ask: bool) -> Option<Response<Body>> {
-        let (service, mut content_type) = (&self.service, "application/json");
-        let (status, body) = match head.uri.path() {
-            admin::PARTITIONS => admin::partitions(head, may_ask, service.partitions()),
-            admin::METRICS => {
-                content_type = "text/plain; version=0.0.4";
-                admin::metrics(may_ask, service.recorded())
-            }
-            admin::HEAT | admin::HEAT_MAP => admin::heat(head, may_ask, service).await,
-            admin::RESHARDS => {
-                admin::read(may_ask, overview::reshards(service.control(), head.uri.query())).await
-            }
-            admin::GATEWAYS => admin::read(may_ask, overview::gateways(service.control())).await,
-            _ => return None,
-        };
-        Some(self.told(head, status, Some(HeaderValue::from_static(content_type)), body).await)
-    }
-
-    /// An answer to operators, in gzip for those who take it.
-    async fn told(
-        &self,
-        head: &Parts,
-        status: StatusCode,
-        content_type: Option<HeaderValue>,
-        body: Bytes,
-    ) -> Response<Body> {
-        let packed = if gzip::wanted(&head.headers) { gzip::write(&body).await } else { None };
-        let mut told = match packed {
-            Some(packed) => reply::packed(self.reply(status, content_type, packed)),
-            None => self.reply(status, content_type, body),
-        };
-        told.headers_mut().insert(VARY, HeaderValue::from_static("accept-encoding"));
-        told
     }
 
     /// The body, decompressed.
@@ -393,7 +344,7 @@ fn only_reads(operation: Operation, body: &Bytes) -> bool {
 /// Browsers send `Origin` with every POST, SDKs outside browsers never do. No page may reach the endpoint, not even through its own name that
 /// resolves to this machine: signatures are not checked, so nothing else would stop it.
 fn refuse_browsers(headers: &HeaderMap) -> Result<(), Error> {
-    if headers.contains_key(ORIGIN) {
+    if origin::is_of_a_page(headers) {
         return Err(Error::new(
             Code::AccessDeniedException,
             "Requests from web pages are not served (Origin header)",

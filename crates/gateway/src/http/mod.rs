@@ -12,7 +12,11 @@ mod exchange;
 mod front;
 mod gzip;
 mod hangup;
+mod head;
+mod heat_map;
 mod hosts;
+mod operators;
+mod origin;
 mod overview;
 mod page;
 mod reply;
@@ -44,8 +48,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// This many connections above the limit get an answer at once. Further ones are closed without an answer; clients treat that as a failed
 /// connection, and retry.
 const REFUSED: usize = 64;
-/// The most connections of operators and scrapers.
+/// The most connections of operators and scrapers. As many more get one answer each ([`REFUSED`]): health, or what their token is for.
 const ADMIN_CONNECTIONS: usize = 64;
+/// How long a connection of theirs may be without a request, and without taking an answer.
+const ADMIN_WAIT: Duration = Duration::from_secs(5);
 /// How long their requests may go on when the gateway has stopped.
 const ADMIN_DRAIN: Duration = Duration::from_secs(1);
 /// How long such an answer may take.
@@ -74,7 +80,13 @@ pub async fn serve_admin(
     env: Arc<dyn Env>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> bool {
-    let limits = Limits { connections: ADMIN_CONNECTIONS, drain: ADMIN_DRAIN, ..Limits::default() };
+    let limits = Limits {
+        connections: ADMIN_CONNECTIONS,
+        drain: ADMIN_DRAIN,
+        head_read: ADMIN_WAIT,
+        answer_read: ADMIN_WAIT,
+        ..Limits::default()
+    };
     let front = Arc::new(Front::of_operators(service, limits, access, env));
     accept(listener, front, limits, None, shutdown.boxed()).await
 }

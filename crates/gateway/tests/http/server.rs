@@ -46,6 +46,13 @@ pub async fn server_for(limits: Limits, hosts: http::Hosts) -> Server {
     Server { address, store, stop, done }
 }
 
+/// The service of a store under rules.
+pub async fn service(store: Arc<dyn Store>, rules: Rules, limits: Limits) -> (Service, Arc<dyn Env>) {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let control = Control::start(store.clone(), env.clone(), rules).await.unwrap();
+    (Service::new(store, control, env.clone(), limits, "eu-west-1"), env)
+}
+
 /// Serves a store under rules.
 pub async fn start(
     store: Arc<dyn Store>,
@@ -53,9 +60,8 @@ pub async fn start(
     limits: Limits,
     hosts: http::Hosts,
 ) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<bool>) {
-    let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let control = Control::start(store.clone(), env.clone(), rules).await.unwrap();
-    let service = Arc::new(Service::new(store, control, env.clone(), limits, "eu-west-1"));
+    let (service, env) = service(store, rules, limits).await;
+    let service = Arc::new(service);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();

@@ -87,3 +87,20 @@ async fn a_head_that_is_too_large_is_431_even_while_more_of_it_is_sent() {
     assert_eq!(Client::to(server.address).await.send(many.as_bytes()).await.status, 431);
     alive(&server).await;
 }
+
+#[tokio::test]
+async fn a_head_just_beyond_the_limit_is_431() {
+    // A buffer that grows takes more at once than it has to.
+    let server = server(Limits { head: 64 * 1024, ..limits() }).await;
+    for (size, status) in [(60_000, 404), (66_000, 431), (70_000, 431), (100_000, 431)] {
+        let head = format!(
+            "POST /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nx: {}\r\n\r\n",
+            "y".repeat(size)
+        );
+        assert_eq!(
+            Client::to(server.address).await.send(head.as_bytes()).await.status,
+            status,
+            "{size} bytes"
+        );
+    }
+}
