@@ -307,9 +307,9 @@ impl Service {
                 let deadline = self.env.now() + self.limits.request;
                 let view = self.control.view(&pass);
                 // Before its calls, which are counted too.
-                drawn = self.heat.draw(operation);
+                drawn = self.heat.draw(operation, begun);
                 let calls =
-                    drawn.map(|weight| Drawn { heat: &self.heat, weight, layouts: &view, env: &*self.env });
+                    drawn.map(|draw| Drawn { heat: &self.heat, draw, layouts: &view, env: &*self.env });
                 let turns = |name| view.table(name).is_some_and(|table| table.is_migrating());
                 let sender = Sender {
                     store: &*self.store,
@@ -325,10 +325,11 @@ impl Service {
         };
         let answer = pass.deliver(answer);
         drop(pass);
-        self.metrics.took(operation, kind, self.env.now().since(begun));
+        let ended = self.env.now();
+        self.metrics.took(operation, kind, ended.since(begun));
         // One that is forwarded is drawn now, so that nothing of it is kept while the store works.
-        if let Some(weight) = if sharded { drawn } else { self.heat.draw(operation) } {
-            self.heat.count(weight, operation, &body, &answer, &*self.env);
+        if let Some(draw) = if sharded { drawn } else { self.heat.draw(operation, ended) } {
+            self.heat.count(draw, operation, &body, &answer, &*self.env);
         }
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
         if gone || !operation.touches_items() {

@@ -272,6 +272,61 @@ async fn batches_transactions_queries_and_statements_are_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_takes_its_load_by_batches_is_shown_in_each_window() {
+    let server = Server::start("").await;
+    let batch = |key: &str, of: u32| {
+        let put = |at: u32| json!({ "PutRequest": { "Item": { "pk": { "S": key }, "sk": { "N": (of * 25 + at).to_string() } } } });
+        json!({ "RequestItems": { "games": (0..25).map(put).collect::<Vec<_>>() } })
+    };
+    let write =
+        async |key: &str, of: u32| server.call(Operation::BatchWriteItem, &batch(key, of)).await.unwrap();
+    let units = |heat: &Json, name: &str| -> f64 {
+        let parts = heat["parts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|part| part["kind"] == "write" && part["index"].is_null());
+        let keys = parts.flat_map(|part| part["keys"].as_array().unwrap());
+        keys.filter(|key| key["key"] == json!({ "S": name }))
+            .map(|key| key["units_per_s"].as_f64().unwrap())
+            .sum()
+    };
+    // Some 2,000 items a second: those beyond 1,000 are drawn.
+    let begun = Instant::now();
+    let (mut windows, mut of) = (Vec::new(), 0_u32);
+    let mut last = server.heat("").await["window"].as_u64();
+    while windows.len() < 6 {
+        write("hot", of).await;
+        of += 1;
+        tokio::time::sleep(Duration::from_millis(12)).await;
+        let heat = server.heat("").await;
+        if heat["window"].as_u64() != last {
+            last = heat["window"].as_u64();
+            windows.push(units(&heat, "hot"));
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{windows:?}");
+    }
+    // The first window was under way already.
+    let about = 25.0 * of as f64 / begun.elapsed().as_secs_f64();
+    assert!(
+        windows[1..].iter().all(|seen| (about * 0.4..about * 2.5).contains(seen)),
+        "{windows:?} of {about}"
+    );
+    // A burst is over: what comes now is counted item by item, within two seconds.
+    let begun = Instant::now();
+    loop {
+        write("steady", of).await;
+        of += 1;
+        tokio::time::sleep(Duration::from_millis(90)).await;
+        let heat = server.heat("").await;
+        if units(&heat, "steady") > 100.0 && units(&heat, "hot") == 0.0 {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(8), "{heat}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_names_are_escaped_and_others_are_not_counted() {
     let server = Server::start("").await;
     let long = "x".repeat(2_048);

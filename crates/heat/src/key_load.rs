@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::advice::Observed;
-use crate::detect::{KeyHeat, Kind};
+use crate::detect::{Drawn, KeyHeat, Kind};
 
 /// The most items of a page that are reckoned with.
 const MOST_ITEMS: f64 = 1_000.0;
@@ -21,6 +21,12 @@ pub struct KeyLoad {
     pub writes: f64,
     /// Read units that were offered.
     pub reads: f64,
+    /// What of the write units was drawn, and not counted. Of older gateways it is not known.
+    #[serde(default)]
+    pub writes_drawn: Drawn,
+    /// The same of the read units.
+    #[serde(default)]
+    pub reads_drawn: Drawn,
     /// Requests.
     pub requests: f64,
     /// Requests that the store throttled.
@@ -50,11 +56,29 @@ impl KeyLoad {
         self.same_page = weighed([self.same_page, other.same_page], of_reads);
         self.writes += other.writes;
         self.reads += other.reads;
+        self.writes_drawn = self.writes_drawn.plus(other.writes_drawn);
+        self.reads_drawn = self.reads_drawn.plus(other.reads_drawn);
         self.requests += other.requests;
         self.throttled += other.throttled;
         self.queries += other.queries;
         self.page = self.page.max(other.page);
         self.item_bytes = self.item_bytes.max(other.item_bytes);
+    }
+
+    /// The mean of this window and another one.
+    pub fn mean(&self, other: &KeyLoad) -> KeyLoad {
+        let mut sum = self.clone();
+        sum.add(other);
+        KeyLoad {
+            writes: sum.writes / 2.0,
+            reads: sum.reads / 2.0,
+            writes_drawn: sum.writes_drawn.times(0.5),
+            reads_drawn: sum.reads_drawn.times(0.5),
+            requests: sum.requests / 2.0,
+            throttled: sum.throttled / 2.0,
+            queries: sum.queries / 2.0,
+            ..sum
+        }
     }
 
     /// Takes what a detector counted of the key's reads, or of its writes.
@@ -67,12 +91,12 @@ impl KeyLoad {
         self.item_bytes = self.item_bytes.max(heat.largest_item_bytes);
         match kind {
             Kind::Write => {
-                self.writes = units;
+                (self.writes, self.writes_drawn) = (units, heat.drawn);
                 self.growing = heat.growing_sort_share.unwrap_or(0.0);
                 self.one_item = heat.same_sort_share.unwrap_or(0.0);
             }
             Kind::Read => {
-                self.reads = units;
+                (self.reads, self.reads_drawn) = (units, heat.drawn);
                 self.queries = heat.requests_per_s;
                 self.same_page = heat.same_page_share.unwrap_or(0.0);
             }
@@ -88,6 +112,8 @@ impl KeyLoad {
             writes: self.writes,
             peak_writes: self.writes,
             reads: self.reads,
+            write_error: self.writes_drawn.below().min(self.writes),
+            read_error: self.reads_drawn.below().min(self.reads),
             queries: self.queries,
             page: self.page,
             throttled: if self.requests > 0.0 { (self.throttled / self.requests).min(1.0) } else { 0.0 },

@@ -7,13 +7,16 @@ pub mod advice;
 pub mod audit;
 mod crowding;
 pub mod detect;
+pub mod draw;
 pub mod history;
 mod key_load;
 pub mod policy;
+mod recent;
 mod shards;
 
 pub use crowding::{sharing_a_partition, some_partition_holds};
 pub use key_load::KeyLoad;
+pub use recent::Recent;
 pub use shards::{Advice, Asked, Cause, Ceiling, Costs, DEFAULT_RISK, Row, advise, assess, units_per_write};
 
 /// Write units a second that one partition takes.

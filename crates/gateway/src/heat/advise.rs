@@ -7,32 +7,30 @@ use std::collections::HashMap;
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::advice::{Action, diagnose};
-use heatsink_heat::detect::PartHeat;
 use serde_json::{Value as Json, json};
 
+use super::counting::Heat;
 use super::layouts::{Layouts, shards_of};
-use super::loads;
-use super::tables::Tables;
 
 /// The most keys that are looked at.
 const KEYS: usize = 20;
 
-/// Advice on each key of these parts that something can be done about, the highest load first. `partition_count`: how many partitions a table has, where
+/// Advice on each key that was hot in the last two windows and that something can be done about, the highest load first. `partition_count`: how many partitions a table has, where
 /// the store tells.
 pub(super) fn advice(
-    parts: &[PartHeat],
-    tables: &Tables,
+    heat: &Heat,
     now: MonotonicInstant,
     layouts: &Layouts,
     partition_count: impl Fn(&str) -> Option<u32>,
 ) -> Vec<Json> {
     let mut told = Vec::new();
     let mut partitions: HashMap<String, Option<u32>> = HashMap::new();
-    for load in loads::of(parts).into_iter().take(KEYS) {
-        let Some(keys) = tables.get(&load.table, now) else { continue };
+    let shards = |load: &KeyLoad| shards_of(&load.table, &load.key, layouts).unwrap_or(1);
+    let hot = heat.recent().hot(shards);
+    for load in hot.into_iter().take(KEYS) {
+        let Some(keys) = heat.tables.get(&load.table, now) else { continue };
         let local = keys.indexes.iter().any(|index| index.local);
-        let shards = shards_of(&load.table, &load.key, layouts).unwrap_or(1);
-        let mut seen = load.observed(shards, local);
+        let mut seen = load.observed(shards(&load), local);
         seen.sort_key = keys.sort.is_some();
         // To tell them is work: once for a table.
         let count = || partition_count(&load.table);

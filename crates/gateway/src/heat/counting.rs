@@ -1,31 +1,21 @@
 //! Counts the requests of one gateway by key.
 //!
-//! Up to [`EXACT`] items a second all are counted; beyond that one request in [`DRAWN`] is drawn at random and counted so many times, and of batches
-//! one in [`DRAWN_BATCHES`] of these.
-//!
-//! Not here: counting itself (`heatsink_heat::detect`).
+//! Not here: which of them are counted (`heatsink_heat::draw`), counting itself (`heatsink_heat::detect`).
 
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, MonotonicInstant};
+use heatsink_heat::Recent;
 use heatsink_heat::detect::{Access, Detector, Key, PartHeat};
+use heatsink_heat::draw::{Draw, Drawing, Pace};
 use heatsink_heat::history::{History, Saved};
 use heatsink_route::Answer;
 
-use super::accesses::{self, Found};
-use super::draws::Draws;
+use super::accesses::{self, Found, most_items};
+use super::loads;
 use super::recording::Recording;
 use super::tables::Tables;
-
-/// So many items of a window are counted one by one. Below that the time that it takes is no matter; beyond it, one key of a percent still makes
-/// hundreds of drawn requests.
-const EXACT: u32 = 1_000;
-/// Of the others one request in so many is drawn.
-const DRAWN: u32 = 32;
-/// Of batches and transactions that are drawn one in so many is counted: each has many items, and is long to read.
-const DRAWN_BATCHES: u32 = 8;
 
 /// The most keys of a part that are told.
 const KEYS: usize = 100;
@@ -35,32 +25,35 @@ pub(crate) struct Heat {
     pub(super) tables: Tables,
     counted: Mutex<Counted>,
     history: Mutex<History>,
-    /// How many requests each counted one stands for: 1 or [`DRAWN`].
-    weight: AtomicU32,
-    /// How many requests are passed over before the next one is drawn.
-    skip: AtomicI32,
+    recent: Mutex<Recent>,
+    drawing: Drawing,
     /// What is counted is recorded there.
     recording: Option<Arc<Recording>>,
 }
 
+/// What was counted in a window that has ended.
+pub(super) struct Window {
+    /// The number of the one after it.
+    pub(super) number: u64,
+    /// How long it took.
+    pub(super) millis: u64,
+    pub(super) parts: Vec<PartHeat>,
+}
+
 pub(super) struct Counted {
     pub(super) detector: Detector,
-    /// The window in which `items` were counted.
-    window: u64,
-    items: u32,
-    draws: Draws,
+    pace: Pace,
 }
 
 impl Heat {
     pub(crate) fn new(env: &dyn Env) -> Self {
         let detector = Detector::new(env.random(), millis(env.now()));
-        let window = detector.number();
         Heat {
             tables: Tables::default(),
-            counted: Mutex::new(Counted { detector, window, items: 0, draws: Draws::new(env.random()) }),
+            counted: Mutex::new(Counted { detector, pace: Pace::default() }),
             history: Mutex::default(),
-            weight: AtomicU32::new(1),
-            skip: AtomicI32::new(0),
+            recent: Mutex::default(),
+            drawing: Drawing::new(env.random()),
             recording: None,
         }
     }
@@ -70,26 +63,31 @@ impl Heat {
         self.recording = Some(recording);
     }
 
-    /// Whether this request is counted, and for how many. Few instructions: most requests of a busy gateway do no more here.
+    /// Whether this request is counted, and how. `now`: about.
     #[inline]
-    pub(crate) fn draw(&self, operation: Operation) -> Option<u32> {
-        if self.weight.load(Ordering::Relaxed) == 1 {
-            return Some(1);
+    pub(crate) fn draw(&self, operation: Operation, now: MonotonicInstant) -> Option<Draw> {
+        if most_items(operation) > 1 {
+            Some(self.drawing.batch(millis(now)))
+        } else {
+            self.drawing.request(millis(now))
         }
-        // Below zero another thread has drawn, and is about to set the next draw.
-        if self.skip.fetch_sub(1, Ordering::Relaxed) == 0 { self.drawn(operation) } else { None }
     }
 
-    /// The rest of [`draw`](Self::draw), apart so that the future of a request stays small.
-    #[inline(never)]
-    #[cold]
-    fn drawn(&self, operation: Operation) -> Option<u32> {
-        let mut counted = self.lock();
-        self.skip.store(skipped(&mut counted.draws), Ordering::Relaxed);
-        if !is_batch(operation) {
-            return Some(DRAWN);
+    /// The accesses of a request that are counted.
+    pub(super) fn find<'a>(
+        &self,
+        draw: Draw,
+        operation: Operation,
+        body: &'a [u8],
+        answer: Result<&'a [u8], &'a Error>,
+        now: MonotonicInstant,
+        recorded: bool,
+    ) -> Vec<Found<'a>> {
+        let chosen = self.drawing.choose(draw, most_items(operation));
+        if chosen.is_empty() {
+            return Vec::new();
         }
-        (counted.draws.below(DRAWN_BATCHES) == 0).then_some(DRAWN * DRAWN_BATCHES)
+        accesses::find(operation, body, answer, chosen, &self.tables, now, recorded)
     }
 
     /// Counts a request that was drawn, once it is answered.
@@ -97,7 +95,7 @@ impl Heat {
     #[cold]
     pub(crate) fn count(
         &self,
-        weight: u32,
+        draw: Draw,
         operation: Operation,
         body: &[u8],
         answer: &Result<Answer, Error>,
@@ -106,9 +104,13 @@ impl Heat {
         let now = env.now();
         let answer = answer.as_ref().map(|answer| &*answer.body);
         let recording = self.recording.as_deref().filter(|recording| recording.draws());
-        let found = accesses::find(operation, body, answer, &self.tables, now, recording.is_some());
+        let found = self.find(draw, operation, body, answer, now, recording.is_some());
+        if found.is_empty() && draw.weight() > 1 {
+            return;
+        }
+        let weight = draw.weight();
         let mut counted = self.lock();
-        let Counted { detector, window, items, draws: _ } = &mut *counted;
+        let Counted { detector, pace } = &mut *counted;
         for one in &found {
             let page = one.page.map(|page| detector.hash(page));
             let Found { part, units, outcome, .. } = *one;
@@ -122,17 +124,8 @@ impl Heat {
             }
         }
         detector.advance(millis(now));
-        if *window != detector.number() {
-            *window = detector.number();
-            *items = 0;
-        }
-        // A request of which nothing is counted was read as well.
-        *items = items.saturating_add(u32::try_from(found.len()).unwrap_or(u32::MAX).max(1));
-        let next = if *items > EXACT { DRAWN } else { 1 };
-        if next != self.weight.load(Ordering::Relaxed) {
-            self.skip.store(skipped(&mut counted.draws), Ordering::Relaxed);
-            self.weight.store(next, Ordering::Relaxed);
-        }
+        let window = (detector.number(), detector.ends());
+        detector.draws(self.drawing.counted(pace, window, draw, found.len()));
         if let Some(recording) = recording {
             let parts: Vec<_> = found.iter().map(|one| counted.detector.name(one.part).cloned()).collect();
             drop(counted);
@@ -145,11 +138,20 @@ impl Heat {
         self.tables.forget(tables);
     }
 
-    /// The last window, and how many milliseconds it took.
-    pub(super) fn parts(&self, now: MonotonicInstant) -> (u64, Vec<PartHeat>) {
+    /// The last window.
+    pub(super) fn last(&self, now: MonotonicInstant) -> Window {
         let mut counted = self.lock();
         counted.detector.advance(millis(now));
-        (counted.detector.window(), counted.detector.heat(KEYS))
+        let (number, millis) = (counted.detector.number(), counted.detector.window());
+        let parts = counted.detector.heat(KEYS);
+        drop(counted);
+        self.recent().ended(number, || loads::of(&parts));
+        Window { number, millis, parts }
+    }
+
+    /// The loads of the last two windows.
+    pub(super) fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The history, for a file.
@@ -169,24 +171,6 @@ impl Heat {
     pub(super) fn lock(&self) -> MutexGuard<'_, Counted> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// How many requests are passed over before the next one, so that one in [`DRAWN`] is drawn.
-fn skipped(draws: &mut Draws) -> i32 {
-    i32::try_from(draws.below(2 * DRAWN - 1)).unwrap_or_default()
-}
-
-/// Whether a request is of many items.
-fn is_batch(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::BatchExecuteStatement
-            | Operation::BatchGetItem
-            | Operation::BatchWriteItem
-            | Operation::ExecuteTransaction
-            | Operation::TransactGetItems
-            | Operation::TransactWriteItems
-    )
 }
 
 /// The clock of windows.

@@ -8,7 +8,7 @@ use futures::future::join;
 use heatsink_heat::detect::{PartName, ShownKey, WINDOW};
 use heatsink_store::Store;
 
-use super::counting::{Heat, millis};
+use super::counting::{Heat, Window, millis};
 use super::layouts::{self, layouts_of};
 use super::table_totals::TableTotals;
 use super::tables;
@@ -35,7 +35,7 @@ impl HeatView<'_> {
             };
             if number != taken {
                 taken = number;
-                let (window, parts) = heat.parts(env.now());
+                let Window { millis: window, parts, .. } = heat.last(env.now());
                 totals.add(window, &parts);
                 let layouts = layouts_of(control, env.unix_millis(), &parts).await;
                 let shards =

@@ -8,7 +8,6 @@
 mod accesses;
 mod advise;
 mod counting;
-mod draws;
 mod history;
 mod layouts;
 mod loads;

@@ -13,12 +13,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use heatsink_dynamo::KeyType;
 use heatsink_env::{Env, MonotonicInstant};
 use heatsink_heat::detect::{Kind, Outcome, PartName};
+use heatsink_heat::draw::Draws;
 use heatsink_trace::{Access, End, Ended, Header, Line, Table, VERSION};
 use metrics::{Counter, counter};
 use sha2::{Digest, Sha256};
 
 use super::accesses::{self, Found};
-use super::draws::Draws;
 use super::tables::Tables;
 
 /// The most bytes that wait to be written.

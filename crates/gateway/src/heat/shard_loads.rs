@@ -8,9 +8,10 @@
 use heatsink_dynamo::{Error, KeyType, Operation};
 use heatsink_env::Env;
 use heatsink_heat::detect::{Access, Key, PartHeat, PartName, ShownKey};
+use heatsink_heat::draw::Draw;
 use heatsink_layout::LayoutSource;
 
-use super::accesses::{self, Found};
+use super::accesses::Found;
 use super::counting::{Heat, millis};
 use super::layouts::{self, Layouts};
 
@@ -18,8 +19,8 @@ use super::layouts::{self, Layouts};
 #[derive(Clone, Copy)]
 pub(crate) struct Drawn<'a> {
     pub(crate) heat: &'a Heat,
-    /// How many requests it stands for.
-    pub(crate) weight: u32,
+    /// How it is counted.
+    pub(crate) draw: Draw,
     /// What the request was planned by.
     pub(crate) layouts: &'a dyn LayoutSource,
     pub(crate) env: &'a dyn Env,
@@ -34,7 +35,7 @@ impl Drawn<'_> {
         if !self.heat.lock().detector.measures_shards() {
             return;
         }
-        let found = accesses::find(operation, body, answer, &self.heat.tables, now, false);
+        let found = self.heat.find(self.draw, operation, body, answer, now, false);
         let detector = &mut self.heat.lock().detector;
         for one in &found {
             let Some((KeyType::S, physical)) = &one.key else { continue };
@@ -46,7 +47,7 @@ impl Drawn<'_> {
             let (logical, Some(slot)) = table.decode(physical.as_bytes()) else { continue };
             let key = Some(Key { kind: KeyType::S, text: logical });
             let Found { part, units, outcome, .. } = *one;
-            let access = Access { key, units, weight: self.weight, outcome };
+            let access = Access { key, units, weight: self.draw.weight(), outcome };
             detector.count_shard(millis(now), part, slot.shard, &access);
         }
     }

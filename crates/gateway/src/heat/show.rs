@@ -42,6 +42,7 @@ fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts) -> Json {
         "units_per_s": key.units_per_s,
         "error_units_per_s": key.error_units_per_s,
         "sampling_error_units_per_s": key.sampling_error_units_per_s,
+        "least_units_per_s": key.least_units_per_s(),
         "requests_per_s": key.requests_per_s,
         "throttled_per_s": key.throttled_per_s,
         "throttled_by_partition_per_s": key.throttled_by_partition_per_s,

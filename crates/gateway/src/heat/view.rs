@@ -8,7 +8,7 @@ use heatsink_heat::KeyLoad;
 use heatsink_heat::history::{ROWS, Span};
 use serde_json::{Value as Json, json};
 
-use super::counting::Heat;
+use super::counting::{Heat, Window};
 use super::layouts::layouts_of;
 use super::{advise, loads, map, show};
 use crate::blocking;
@@ -27,20 +27,21 @@ pub(crate) struct HeatView<'a> {
 impl HeatView<'_> {
     /// The keys of tables with the highest loads of the last window, the highest first.
     pub(crate) fn loads(&self) -> Vec<KeyLoad> {
-        loads::of(&self.heat.parts(self.env.now()).1)
+        loads::of(&self.heat.last(self.env.now()).parts)
     }
 
     /// What `GET /_heatsink/heat` answers: the last window, of all tables or of one.
     pub(crate) async fn shown(&self, table: Option<&str>) -> Json {
         let now = self.env.now();
-        let (window, mut parts) = self.heat.parts(now);
+        let Window { number, millis, mut parts } = self.heat.last(now);
         let layouts = layouts_of(self.control, self.env.unix_millis(), &parts).await;
         let count = |table: &str| partitions::count(self.partitions?, table);
-        let mut advice = advise::advice(&parts, &self.heat.tables, now, &layouts, count);
+        let mut advice = advise::advice(self.heat, now, &layouts, count);
         advice.retain(|one| table.is_none_or(|table| one["table"] == table));
         parts.retain(|part| table.is_none() || part.name.table.as_deref() == table);
         let parts = show::shown(parts, &layouts);
-        json!({ "now_ms": self.env.unix_millis(), "window_ms": window, "parts": parts, "advice": advice })
+        let now = self.env.unix_millis();
+        json!({ "now_ms": now, "window": number, "window_ms": millis, "parts": parts, "advice": advice })
     }
 
     /// What `GET /_heatsink/heat/map` answers: the history over a span that ends now.

@@ -83,9 +83,22 @@ impl Observed {
         (self.peak_writes.max(self.writes) / shards / PARTITION_WRITES, self.reads / shards / PARTITION_READS)
     }
 
-    fn is_hot(&self) -> bool {
-        let (writes, reads) = self.filled();
-        writes.max(reads) >= NEAR || (self.throttled >= THROTTLED && self.writes + self.reads >= 1.0)
+    /// The same load, at least.
+    fn least(&self) -> Observed {
+        let less = |rate: f64, error: f64| (rate - error).max(0.0);
+        Observed {
+            writes: less(self.writes, self.write_error),
+            peak_writes: less(self.peak_writes, self.write_error),
+            reads: less(self.reads, self.read_error),
+            ..*self
+        }
+    }
+
+    /// Whether it is certainly near a ceiling, or over one.
+    pub fn is_hot(&self) -> bool {
+        let least = self.least();
+        let (writes, reads) = least.filled();
+        writes.max(reads) >= NEAR || (self.throttled >= THROTTLED && least.writes + least.reads >= 1.0)
     }
 
     fn asked(&self) -> Asked {
@@ -128,9 +141,13 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
     };
     let load = load(subject, seen);
     if !seen.is_hot() {
-        let sentence = format!(
-            "{load}: no partition is near its ceiling. Shards would make reads dearer and nothing faster"
-        );
+        let sentence = if writes.max(reads) >= NEAR {
+            format!("{load}, by so few requests that were counted that it may be much less")
+        } else {
+            format!(
+                "{load}: no partition is near its ceiling. Shards would make reads dearer and nothing faster"
+            )
+        };
         return plain(Action::Leave, sentence);
     }
     if writes < NEAR && seen.same_page >= MOST && reads >= NEAR {

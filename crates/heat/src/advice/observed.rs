@@ -11,6 +11,10 @@ pub struct Observed {
     pub peak_writes: f64,
     /// Read units a second that were offered.
     pub reads: f64,
+    /// By how much the write units may be less, where requests were drawn.
+    pub write_error: f64,
+    /// By how much the read units may be less.
+    pub read_error: f64,
     /// Queries a second, each of `page` items in order.
     pub queries: f64,
     /// Items of such a Query.

@@ -88,10 +88,10 @@ proptest! {
     fn advice_holds_its_bounds(
         writes in 0.0..20_000.0f64, over in 1.0..2.0f64, reads in 0.0..9_000.0f64, queries in 0.0..500.0f64,
         throttled in 0.0..1.0f64, item_bytes in 0..500_000u32, growing in 0.0..=1.0f64, one_item in 0.0..=1.0f64,
-        same_page in 0.0..=1.0f64, shards in 0..1_000u16, sort_key: bool, local_index: bool, partitions in proptest::option::of(1..500u32),
+        same_page in 0.0..=1.0f64, (shards, error) in (0..1_000u16, prop_oneof![Just(0.0), 0.0..1.2f64]), sort_key: bool, local_index: bool, partitions in proptest::option::of(1..500u32),
     ) {
         let seen = Observed {
-            writes, peak_writes: writes * over, reads, queries, page: 100, throttled, item_bytes, growing, one_item, same_page, shards, sort_key,
+            writes, peak_writes: writes * over, reads, write_error: writes * error, read_error: reads * error, queries, page: 100, throttled, item_bytes, growing, one_item, same_page, shards, sort_key,
             local_index, items: None, partitions,
         };
         let diagnosis = diagnose(&seen);
@@ -100,6 +100,8 @@ proptest! {
             prop_assert!(seen.is_hot() && sort_key && one_item < 0.5);
             prop_assert!(diagnosis.risk.is_some_and(|risk| risk <= DEFAULT_RISK));
         }
+        let exact = Observed { write_error: 0.0, read_error: 0.0, ..seen };
+        prop_assert!(!seen.is_hot() || exact.is_hot());
         if !seen.is_hot() {
             prop_assert_eq!(diagnosis.action, Action::Leave);
         }

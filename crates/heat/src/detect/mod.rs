@@ -7,6 +7,7 @@
 //! (`history`), what to do about a key.
 
 mod access;
+mod bounds;
 mod key;
 mod part;
 mod report;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 pub use access::{Access, Kind, Outcome};
+pub use bounds::Drawn;
 pub use key::{Key, ShownKey};
 pub use part::PartName;
 pub use report::{KeyHeat, PartHeat, ShardHeat};
@@ -59,6 +61,8 @@ pub struct Detector {
     began: u64,
     /// How long the window before it took, in milliseconds.
     frozen: u64,
+    /// How many accesses one stands for that is drawn in the window that is counted in, and in the one before it, at most.
+    weights: [u32; 2],
     counters: usize,
     bytes: usize,
 }
@@ -80,6 +84,7 @@ impl Detector {
             number: 2,
             began: now,
             frozen: 0,
+            weights: [1, 1],
             counters,
             bytes,
         }
@@ -107,8 +112,15 @@ impl Detector {
     #[inline]
     pub fn count(&mut self, now: u64, part: PartId, access: &Access<'_>) -> Option<&mut Signs> {
         self.advance(now);
+        self.draws(access.weight);
         let hash = access.key.map_or(0, |key| self.hash(key.text));
         self.parts.get_mut(part.0)?.count(self.number, access, hash, &mut self.room)
+    }
+
+    /// From now on one that is counted stands for so many, at most: what is not seen until the window ends may be as much.
+    #[inline]
+    pub fn draws(&mut self, weight: u32) {
+        self.weights[0] = self.weights[0].max(weight);
     }
 
     /// The shards of these keys are measured from the next window on: as many as [`SHARDS`] has room for, the first ones first.
@@ -155,6 +167,7 @@ impl Detector {
         self.frozen = now - self.began;
         self.began = now;
         self.number += 1;
+        self.weights = [1, self.weights[0]];
         if self.room.0 < self.bytes / 4 {
             let frozen = self.number - 1;
             self.parts.iter_mut().for_each(|part| part.drop_before(frozen, &mut self.room));
@@ -164,6 +177,11 @@ impl Detector {
     /// The length of the last window that ended, in milliseconds; 0 before one has.
     pub fn window(&self) -> u64 {
         self.frozen
+    }
+
+    /// When the window ends that is counted in.
+    pub fn ends(&self) -> u64 {
+        self.began + WINDOW
     }
 
     /// The number of the window that is counted in: another one means that there is a new last window.
@@ -176,7 +194,10 @@ impl Detector {
         let parts = self.parts.iter().enumerate();
         let shards = |at: usize| move |hash: u64| self.shards.of(self.number - 1, (at, hash));
         parts
-            .filter_map(|(at, part)| PartHeat::of(part, self.number - 1, self.frozen, keys, shards(at)))
+            .filter_map(|(at, part)| {
+                let window = (self.number - 1, self.frozen, self.weights[1]);
+                PartHeat::of(part, window, keys, shards(at))
+            })
             .collect()
     }
 

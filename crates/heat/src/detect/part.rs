@@ -76,8 +76,10 @@ impl Part {
         if matches!(outcome, Outcome::ThrottledByPartition) {
             counter.throttled_by_partition += requests;
         }
+        counter.largest = counter.largest.max(units);
         if weight > 1 {
-            counter.variance += variance(units, weight);
+            counter.drawn += units_of_all;
+            counter.variance += square(units_of_all);
         }
         examined.then_some(&mut counter.signs)
     }
@@ -108,10 +110,8 @@ impl Part {
     }
 }
 
-/// What an access adds to the variance of its key's sum, in thousandths of units squared, if it was drawn with a chance of one in `weight` (Horvitz and
-/// Thompson's estimate).
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-fn variance(units: u64, weight: u32) -> f64 {
-    let (units, weight) = (units as f64, f64::from(weight));
-    units * units * weight * (weight - 1.0)
+fn square(units: u64) -> f64 {
+    let units = units as f64;
+    units * units
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::bounds::Drawn;
 use super::key::ShownKey;
 use super::part::{Part, PartName};
 use super::shards::ShardCount;
@@ -35,8 +36,10 @@ pub struct KeyHeat {
     pub units_per_s: f64,
     /// How much of that may be other keys'.
     pub error_units_per_s: f64,
-    /// Three standard deviations of what drawing requests adds to it and takes from it; 0 where all were counted.
+    /// How much more or less it may be because accesses were drawn: in 99.7 % of windows no more. 0 where all were counted.
     pub sampling_error_units_per_s: f64,
+    /// What of it was drawn.
+    pub drawn: Drawn,
     /// Requests, at least.
     pub requests_per_s: f64,
     /// Of these: throttled.
@@ -66,12 +69,12 @@ pub struct ShardHeat {
 }
 
 impl PartHeat {
-    /// Of the window of that number, which took so many milliseconds; `None` where nothing was counted.
+    /// Of the window of that number, which took so many milliseconds, and in which accesses that were drawn stood for so many at most; `None` where nothing
+    /// was counted.
     /// `shards`: of the key of that hash.
     pub(super) fn of<'a>(
         part: &Part,
-        number: u64,
-        millis: u64,
+        (number, millis, weight): (u64, u64, u32),
         keys: usize,
         shards: impl Fn(u64) -> &'a [ShardCount],
     ) -> Option<Self> {
@@ -88,21 +91,23 @@ impl PartHeat {
             floor_units_per_s: rate.units(window.keys.floor()),
             keys: hottest
                 .into_iter()
-                .map(|counter| KeyHeat::of(counter, rate, shards(counter.hash)))
+                .map(|counter| KeyHeat::of(counter, rate, weight, shards(counter.hash)))
                 .collect(),
         })
     }
 }
 
 impl KeyHeat {
-    #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
-    fn of(counter: &Counter, rate: Rate, shards: &[ShardCount]) -> Self {
+    fn of(counter: &Counter, rate: Rate, weight: u32, shards: &[ShardCount]) -> Self {
+        let drawn = Drawn { units: rate.units(counter.drawn), variance: rate.variance(counter.variance) };
+        let unseen = if weight > 1 { rate.units(counter.largest * u64::from(weight)) } else { 0.0 };
         KeyHeat {
             key: counter.key.shown(),
             is_whole: counter.key.is_whole(),
             units_per_s: rate.units(counter.units),
             error_units_per_s: rate.units(counter.error),
-            sampling_error_units_per_s: 3.0 * counter.variance.sqrt() / rate.0.max(1) as f64,
+            sampling_error_units_per_s: drawn.above(unseen).max(drawn.below()),
+            drawn,
             requests_per_s: rate.of(counter.requests),
             throttled_per_s: rate.of(counter.throttled),
             throttled_by_partition_per_s: rate.of(counter.throttled_by_partition),
@@ -120,6 +125,11 @@ impl KeyHeat {
         }
     }
 
+    /// Capacity units, at least: what is certainly this key's.
+    pub fn least_units_per_s(&self) -> f64 {
+        (self.units_per_s - self.error_units_per_s - self.drawn.below()).max(0.0)
+    }
+
     /// A key of which nothing was counted.
     #[cfg(test)]
     pub(crate) fn silent(key: ShownKey) -> Self {
@@ -129,6 +139,7 @@ impl KeyHeat {
             units_per_s: 0.0,
             error_units_per_s: 0.0,
             sampling_error_units_per_s: 0.0,
+            drawn: Drawn::default(),
             requests_per_s: 0.0,
             throttled_per_s: 0.0,
             throttled_by_partition_per_s: 0.0,
@@ -153,5 +164,10 @@ impl Rate {
 
     fn units(self, thousandths: u64) -> f64 {
         thousandths as f64 / self.0.max(1) as f64
+    }
+
+    fn variance(self, of_thousandths: f64) -> f64 {
+        let millis = self.0.max(1) as f64;
+        of_thousandths / millis / millis
     }
 }

@@ -27,8 +27,11 @@ pub(super) struct Counter {
     pub(super) throttled: u64,
     /// Of those throttled: by a partition's own limit, as the store says.
     pub(super) throttled_by_partition: u64,
-    /// Of the units, in thousandths squared, as far as they are drawn and not counted.
+    /// Of the units: those that were drawn and not counted, and their variance in thousandths squared.
+    pub(super) drawn: u64,
     pub(super) variance: f64,
+    /// The most units of one access.
+    pub(super) largest: u64,
     pub(super) signs: Signs,
     pub(super) key: StoredKey,
 }
@@ -91,7 +94,9 @@ impl SpaceSaving {
                 requests: 0,
                 throttled: 0,
                 throttled_by_partition: 0,
+                drawn: 0,
                 variance: 0.0,
+                largest: 0,
                 signs: Signs::NONE,
                 key: StoredKey::new(key, room),
             });
@@ -105,7 +110,8 @@ impl SpaceSaving {
         counter.hash = hash;
         counter.error = counter.units;
         (counter.requests, counter.throttled, counter.throttled_by_partition) = (0, 0, 0);
-        // The variance stays: it is that of the error now.
+        // What was drawn stays: it is of the error now.
+        counter.largest = 0;
         counter.signs = Signs::NONE;
         counter.key.release(room);
         counter.key = StoredKey::new(key, room);

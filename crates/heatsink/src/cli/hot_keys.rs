@@ -17,6 +17,9 @@ pub struct Heat {
     #[cfg(feature = "top")]
     #[serde(default)]
     pub now_ms: u64,
+    /// The number of that second, by which two answers about one are told apart.
+    #[serde(default)]
+    pub window: u64,
     /// Reads and writes of each table and index.
     #[serde(default)]
     pub parts: Vec<Part>,
@@ -65,6 +68,9 @@ struct Counted {
     error_units_per_s: f64,
     #[serde(default)]
     sampling_error_units_per_s: f64,
+    /// Older servers do not tell it.
+    #[serde(default)]
+    least_units_per_s: Option<f64>,
     #[serde(default)]
     requests_per_s: f64,
     #[serde(default)]
@@ -136,6 +142,8 @@ pub struct HotKey {
     pub units: f64,
     /// By how much that may be wrong.
     pub error: f64,
+    /// Units that are certainly its own.
+    pub least: f64,
     pub requests: f64,
     pub throttled_requests: f64,
     /// `None` where the table is not sharded, or the key is an index's.
@@ -156,6 +164,7 @@ impl HotKey {
             place,
             units: 0.0,
             error: 0.0,
+            least: 0.0,
             requests: 0.0,
             throttled_requests: 0.0,
             shards: None,
@@ -179,7 +188,12 @@ impl HotKey {
 
     /// Which share it takes of what its partitions give.
     pub fn filled(&self) -> f64 {
-        self.units / ceiling(self.id.kind) / f64::from(self.shards.unwrap_or(1).max(1))
+        self.units / self.ceiling()
+    }
+
+    /// What its partitions give.
+    fn ceiling(&self) -> f64 {
+        ceiling(self.id.kind) * f64::from(self.shards.unwrap_or(1).max(1))
     }
 
     /// What its shards take: what was measured, else an equal share, marked so. `None` of a key without shards.
@@ -200,9 +214,9 @@ impl HotKey {
         })
     }
 
-    /// Whether it is near a limit, or over it.
+    /// Whether it is certainly near a limit, or over it.
     pub fn is_hot(&self) -> bool {
-        self.filled() >= NEAR || (self.throttled() >= THROTTLED && self.units >= 1.0)
+        self.least >= NEAR * self.ceiling() || (self.throttled() >= THROTTLED && self.least >= 1.0)
     }
 }
 
@@ -244,11 +258,13 @@ impl Heat {
 
 impl Part {
     fn key(&self, counted: &Counted) -> HotKey {
+        let error = counted.error_units_per_s + counted.sampling_error_units_per_s;
         HotKey {
             key: inert::key(&counted.key),
             place: inert::place(self.table.as_deref(), self.index.as_deref()),
             units: counted.units_per_s,
-            error: counted.error_units_per_s + counted.sampling_error_units_per_s,
+            error,
+            least: counted.least_units_per_s.unwrap_or((counted.units_per_s - error).max(0.0)),
             requests: counted.requests_per_s,
             throttled_requests: counted.throttled_per_s,
             shards: counted.shards,

@@ -3,6 +3,7 @@
 use heatsink_dynamo::capacity::Consistency;
 use heatsink_dynamo::json;
 use heatsink_heat::detect::Outcome;
+use heatsink_heat::draw::Chosen;
 
 use super::items::{Finder, Write, consistency};
 
@@ -20,8 +21,10 @@ pub(super) fn batch_get<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Opti
         wanted.push((name, keys, consistency(consistent)));
     }
     let length = answer.len() / count.max(1);
+    let mut places = 0..;
     for (name, keys, consistency) in wanted {
-        let Some(table) = finder.named(name) else { continue };
+        let keys = counted(finder.chosen, &mut places, keys);
+        let Some(table) = finder.named(name).filter(|_| !keys.is_empty()) else { continue };
         let read = table.ratio.read(length, consistency);
         let refused = refused_of(refused, name, "Keys");
         for key in keys {
@@ -36,10 +39,12 @@ pub(super) fn batch_get<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Opti
 /// Adds those of a BatchWriteItem.
 pub(super) fn batch_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()> {
     let refused = unprocessed(finder.fate.answer(), "UnprocessedItems");
+    let mut places = 0..;
     for (name, requests) in json::members(json::member(body, "RequestItems").ok()??).ok()? {
-        let Some(table) = finder.named(&name) else { continue };
+        let requests = counted(finder.chosen, &mut places, json::elements(requests).ok()?);
+        let Some(table) = finder.named(&name).filter(|_| !requests.is_empty()) else { continue };
         let refused: Vec<&[u8]> = refused_of(refused, &name, "").into_iter().filter_map(written).collect();
-        for request in json::elements(requests).ok()? {
+        for request in requests {
             let put = json::member(request, "PutRequest").ok().flatten().is_some();
             let item = written(request)?;
             let first = finder.found.len();
@@ -53,8 +58,9 @@ pub(super) fn batch_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Op
 /// Adds those of a TransactGetItems.
 pub(super) fn transact_get<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()> {
     let elements = json::elements(json::member(body, "TransactItems").ok()??).ok()?;
+    let chosen = finder.chosen;
     let length = finder.fate.answer().len() / elements.len().max(1);
-    for (at, element) in elements.into_iter().enumerate() {
+    for (at, element) in elements.into_iter().enumerate().filter(|(at, _)| chosen.has(*at)) {
         let get = json::member(element, "Get").ok()??;
         let [table, key] = json::attributes_of(get, ["TableName", "Key"]).ok()?;
         let Some(table) = finder.table(table?) else { continue };
@@ -67,7 +73,8 @@ pub(super) fn transact_get<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> O
 /// Adds those of a TransactWriteItems.
 pub(super) fn transact_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()> {
     let elements = json::elements(json::member(body, "TransactItems").ok()??).ok()?;
-    for (at, element) in elements.into_iter().enumerate() {
+    let chosen = finder.chosen;
+    for (at, element) in elements.into_iter().enumerate().filter(|(at, _)| chosen.has(*at)) {
         let all = ["Put", "Update", "Delete", "ConditionCheck"];
         let action = json::attributes_of(element, all).ok()?.into_iter().flatten().next()?;
         let [table, item, key] = json::attributes_of(action, ["TableName", "Item", "Key"]).ok()?;
@@ -78,6 +85,16 @@ pub(super) fn transact_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) ->
         };
     }
     Some(())
+}
+
+/// The members that are counted. `places`: of the whole request.
+fn counted<'a>(
+    chosen: Chosen,
+    places: &mut impl Iterator<Item = usize>,
+    mut members: Vec<&'a [u8]>,
+) -> Vec<&'a [u8]> {
+    members.retain(|_| places.next().is_some_and(|at| chosen.has(at)));
+    members
 }
 
 /// The accesses from `first` on were left unprocessed, if their key or item is among these. A store may spell it otherwise than the client.

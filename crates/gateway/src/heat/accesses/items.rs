@@ -6,6 +6,7 @@ use heatsink_dynamo::capacity::Consistency;
 use heatsink_dynamo::json;
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::detect::{Outcome, PartId};
+use heatsink_heat::draw::Chosen;
 use heatsink_route::table_name;
 use heatsink_trace as trace;
 
@@ -39,6 +40,8 @@ pub(in crate::heat) struct Found<'a> {
 /// Collects the accesses of one request.
 pub(super) struct Finder<'f, 'a> {
     pub(super) fate: Fate<'a>,
+    /// Which items of it are counted.
+    pub(super) chosen: Chosen,
     pub(super) tables: &'f Tables,
     pub(super) now: MonotonicInstant,
     /// Whether it is wanted how large pages are.

@@ -13,6 +13,7 @@ mod statements;
 
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_env::MonotonicInstant;
+use heatsink_heat::draw::Chosen;
 
 use super::tables::Tables;
 use super::units::consumed;
@@ -22,18 +23,19 @@ use items::{Finder, Write, consistency};
 pub(super) use items::Found;
 pub(super) use key_text::{key_text, ordered};
 
-/// The accesses of a request that was answered so. `recorded`: how large pages are is wanted too.
+/// The accesses of a request that was answered so, of the items that were chosen. `recorded`: how large pages are is wanted too.
 pub(super) fn find<'a>(
     operation: Operation,
     body: &'a [u8],
     answer: Result<&'a [u8], &'a Error>,
+    chosen: Chosen,
     tables: &Tables,
     now: MonotonicInstant,
     recorded: bool,
 ) -> Vec<Found<'a>> {
     let mut found = Vec::new();
     if let Some(fate) = Fate::of(answer) {
-        let mut finder = Finder { fate, tables, now, recorded, found: &mut found };
+        let mut finder = Finder { fate, chosen, tables, now, recorded, found: &mut found };
         // What is not well-formed was refused, and is not found here either.
         let _ = collect(&mut finder, operation, body);
     }
@@ -72,5 +74,17 @@ fn collect<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: &'a [u8]
             statements::find(finder, operation, body)
         }
         _ => None,
+    }
+}
+
+/// The most items of a request.
+pub(super) const fn most_items(operation: Operation) -> u32 {
+    match operation {
+        Operation::BatchExecuteStatement | Operation::BatchWriteItem => 25,
+        Operation::BatchGetItem
+        | Operation::ExecuteTransaction
+        | Operation::TransactGetItems
+        | Operation::TransactWriteItems => 100,
+        _ => 1,
     }
 }

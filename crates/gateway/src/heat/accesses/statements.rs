@@ -22,7 +22,8 @@ pub(super) fn find(finder: &mut Finder<'_, '_>, operation: Operation, body: &[u8
         _ => ("Statements", 1),
     };
     let statements = json::elements(json::member(body, list).ok()??).ok()?;
-    for (at, statement) in statements.into_iter().enumerate() {
+    let chosen = finder.chosen;
+    for (at, statement) in statements.into_iter().enumerate().filter(|(at, _)| chosen.has(*at)) {
         add(finder, statement, at, times);
     }
     Some(())

@@ -5,6 +5,9 @@ function rankedKeys(heat) {
   const keys = (heat.parts ?? []).flatMap((part) => (part.keys ?? []).map((key) => ({ part, ...key })));
   for (const key of keys) {
     key.ofPartition = key.units_per_s / ceilingOf(key.part.kind) / Math.max(key.shards ?? 1, 1);
+    // What is certain of it: counters are shared, and of many requests some are drawn.
+    key.certain = key.ofPartition * (key.units_per_s > 0 ? Math.min(1, (key.least_units_per_s ?? key.units_per_s) / key.units_per_s) : 0);
+    key.error = (key.error_units_per_s ?? 0) + (key.sampling_error_units_per_s ?? 0);
     key.refused = refusedShare(key);
   }
   return keys.sort((a, b) => (b.throttled_per_s ?? 0) - (a.throttled_per_s ?? 0) || b.ofPartition - a.ofPartition);
@@ -42,7 +45,7 @@ function diagnose(heat, ranked) {
       `${percent(refusedShare(refused))} of the ${refused.kind}s on ${place(refused)} are refused, and no single key is hot: the table’s own capacity is used up, or many warm keys share a partition.`] };
   }
   if (!first) return { level: "cool", pieces: ["Nothing burns. No key takes enough to stand out."] };
-  if (first.ofPartition >= 0.8) {
+  if (first.certain >= 0.8) {
     return { level: "warm", pieces: [first.key, ` is near its limit: ${loadText(first)} on ${place(first.part)}; ${gives(first.part)}. Nothing is refused yet.`] };
   }
   const each = first.shards > 1 ? "each at " : "";

@@ -76,7 +76,7 @@ function showKeys(heat, ranked) {
     const refused = element("span", key.refused > 0 ? percent(key.refused) : "0", key.refused > 0 ? "burning-text" : "");
     return [
       keyElement(key.key, 44), copyButton(() => keyToCopy(key.key), "the key"), `${placeText(key.part)} · ${key.part.kind}s`,
-      joined(rate(key.units_per_s), element("span", key.error_units_per_s > 0 ? ` ± ${rate(key.error_units_per_s)}` : "", "error")),
+      joined(rate(key.units_per_s), element("span", key.error > 0 ? ` ± ${rate(key.error)}` : "", "error")),
       joined(meter(key.ofPartition), percent(key.ofPartition)), rate(key.requests_per_s), refused, shardsOf(key), hints(key),
     ];
   });
@@ -89,7 +89,7 @@ function showKeys(heat, ranked) {
   root.replaceChildren(...made);
   const floors = (heat.parts ?? []).filter((part) => part.floor_units_per_s > 0).map((part) => rate(part.floor_units_per_s));
   const floor = floors.length > 0 ? ` Keys below ${floors.length === 1 ? floors[0] : "their part’s floor of units/s"} may be missing.` : "";
-  note("keys-note", rows.length === 0 ? "No key takes enough to be listed." : `± is how much a rate may be too high.${floor}`);
+  note("keys-note", rows.length === 0 ? "No key takes enough to be listed." : `± is how much a rate may be wrong.${floor}`);
 }
 
 function showReshards(answer) {

@@ -31,12 +31,14 @@ pub struct Live {
     drawn: usize,
     /// The keys that were told as hot, and at how many looks since they were not.
     hot: HashMap<KeyId, u32>,
+    /// The others that were hot at the last look, and in which window: in one alone it may have been chance.
+    begun: HashMap<KeyId, u64>,
 }
 
 impl Live {
     /// Nothing yet.
     pub fn new(output: Output) -> Self {
-        Live { output, term: Term::stdout(), drawn: 0, hot: HashMap::new() }
+        Live { output, term: Term::stdout(), drawn: 0, hot: HashMap::new(), begun: HashMap::new() }
     }
 
     /// Shows the last second.
@@ -47,7 +49,7 @@ impl Live {
         if self.output == Output::Text && self.term.is_term() {
             return self.draw(watched, heat);
         }
-        for (key, is_hot) in self.changes(&heat.keys()) {
+        for (key, is_hot) in self.changes(heat) {
             match self.output {
                 Output::Json => print::json(&document(unix_millis, &key, is_hot))?,
                 Output::Text => print::as_it_is(&line(unix_millis, &key, is_hot))?,
@@ -75,14 +77,20 @@ impl Live {
     }
 
     /// The keys that have become hot, and those that have cooled down, as they were seen last.
-    fn changes(&mut self, keys: &[HotKey]) -> Vec<(HotKey, bool)> {
-        let mut changes = Vec::new();
+    fn changes(&mut self, heat: &Heat) -> Vec<(HotKey, bool)> {
+        let (keys, mut changes) = (heat.keys(), Vec::new());
+        let begun = std::mem::take(&mut self.begun);
         for key in keys.iter().filter(|key| key.is_hot()) {
             if let Some(cool) = self.hot.get_mut(&key.id) {
                 *cool = 0;
             } else if self.hot.len() < FOLLOWED {
-                self.hot.insert(key.id.clone(), 0);
-                changes.push((key.clone(), true));
+                let since = *begun.get(&key.id).unwrap_or(&heat.window);
+                if since == heat.window {
+                    self.begun.insert(key.id.clone(), since);
+                } else {
+                    self.hot.insert(key.id.clone(), 0);
+                    changes.push((key.clone(), true));
+                }
             }
         }
         let is_hot = |id: &KeyId| keys.iter().any(|key| key.is_hot() && key.id == *id);
@@ -178,19 +186,22 @@ mod tests {
 
     use super::*;
 
-    fn heat(units: f64, name: &str) -> Heat {
+    fn heat(window: u64, units: f64, name: &str) -> Heat {
         let key = json!({ "key": { "S": name }, "units_per_s": units, "error_units_per_s": 3.0, "requests_per_s": units, "throttled_per_s": 0.0 });
         let part = json!({ "table": "Leaderboards", "index": null, "kind": "write", "units_per_s": units, "requests_per_s": units, "keys": [key] });
-        serde_json::from_value(json!({ "parts": [part] })).unwrap()
+        serde_json::from_value(json!({ "window": window, "parts": [part] })).unwrap()
     }
 
     #[test]
     fn a_change_is_one_line_and_flapping_is_none() {
         let mut live = Live::new(Output::Text);
+        let mut window = 0;
         let mut told = |units: f64| -> Vec<String> {
-            let changes = live.changes(&heat(units, "game\nx").keys());
+            window += 1;
+            let changes = live.changes(&heat(window, units, "game\nx"));
             changes.iter().map(|(key, is_hot)| line(45_296_000, key, *is_hot)).collect()
         };
+        assert!(told(800.0).is_empty() && told(10.0).is_empty() && told(800.0).is_empty());
         assert_eq!(
             told(800.0),
             [
@@ -210,7 +221,7 @@ mod tests {
     fn the_table_stays_on_the_screen() {
         for (height, width) in [(24, 80), (10, 40), (7, 100), (4, 20), (1, 1)] {
             for name in ["game_x", "\u{1b}[2J\u{202e}evil\n", &"k".repeat(2_048)] {
-                let text = picture(Duration::from_secs(7), &heat(800.0, name), height, width);
+                let text = picture(Duration::from_secs(7), &heat(1, 800.0, name), height, width);
                 assert!(text.lines().count() < height.max(2), "{height}x{width}:\n{text}");
                 for line in text.lines() {
                     assert!(measure_text_width(line) <= width, "{height}x{width}:\n{text}");
@@ -218,6 +229,6 @@ mod tests {
                 assert!(!text.contains(['\u{1b}', '\u{202e}']));
             }
         }
-        assert!(picture(Duration::from_secs(7), &heat(800.0, "game_x"), 24, 80).contains("game_x"));
+        assert!(picture(Duration::from_secs(7), &heat(1, 800.0, "game_x"), 24, 80).contains("game_x"));
     }
 }

@@ -16,6 +16,7 @@ const KEYS: usize = 1_000;
 pub struct Seen {
     begun: MonotonicInstant,
     last: MonotonicInstant,
+    looks: u64,
     requests: f64,
     throttled: f64,
     keys: HashMap<KeyId, SeenKey>,
@@ -39,9 +40,37 @@ pub struct SeenKey {
     pub advice: Option<Advice>,
     requests: f64,
     throttled: f64,
+    /// Since when it is hot, if it was at the last look.
+    heating: Option<Heating>,
+}
+
+/// A key that is hot.
+struct Heating {
+    /// The first window in which it was.
+    since: u64,
+    /// The last look at which it was.
+    look: u64,
+    /// For how long it was so far, while that was one window alone: it may have been chance.
+    first: Duration,
 }
 
 impl SeenKey {
+    /// Whether it is hot at this look, which shows that window and stands for that time. Only from the second window on it counts.
+    fn heats(&mut self, is_hot: bool, (look, window): (u64, u64), passed: Duration) {
+        if !is_hot {
+            self.heating = None;
+            return;
+        }
+        let before = self.heating.take().filter(|heating| heating.look + 1 == look);
+        let mut heating = before.unwrap_or(Heating { since: window, look, first: Duration::ZERO });
+        heating.look = look;
+        heating.first += passed;
+        if heating.since != window {
+            self.hot += std::mem::take(&mut heating.first);
+        }
+        self.heating = Some(heating);
+    }
+
     /// Which share of its requests was throttled, over all the time.
     pub fn throttled(&self) -> f64 {
         share(self.throttled, self.requests)
@@ -54,6 +83,7 @@ impl Seen {
         Seen {
             begun: now,
             last: now,
+            looks: 0,
             requests: 0.0,
             throttled: 0.0,
             keys: HashMap::new(),
@@ -67,6 +97,8 @@ impl Seen {
     pub fn add(&mut self, now: MonotonicInstant, heat: &Heat) {
         let passed = now.since(self.last);
         self.last = now;
+        self.looks += 1;
+        let look = (self.looks, heat.window);
         let seconds = passed.as_secs_f64();
         let (requests, throttled) = heat.requests();
         self.requests += requests * seconds;
@@ -85,14 +117,12 @@ impl Seen {
             seen.units += key.units * seconds;
             seen.requests += key.requests * seconds;
             seen.throttled += key.throttled_requests * seconds;
-            if key.is_hot() {
-                seen.hot += passed;
-            }
+            seen.heats(key.is_hot(), look, passed);
             let advice = heat.advice_on(&key.id);
-            if advice.is_some() && (seen.advice.is_none() || key.units >= seen.peak.units) {
+            if advice.is_some() && (seen.advice.is_none() || key.least >= seen.peak.least) {
                 seen.advice = advice.cloned();
             }
-            if key.units > seen.peak.units {
+            if key.least > seen.peak.least {
                 seen.peak = key;
             }
         }
@@ -114,6 +144,7 @@ impl Seen {
             advice: None,
             requests: 0.0,
             throttled: 0.0,
+            heating: None,
         }))
     }
 
@@ -171,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    fn heat(keys: &[(&str, f64, f64)]) -> Heat {
+    fn heat(window: u64, keys: &[(&str, f64, f64)]) -> Heat {
         let keys: Vec<_> = keys
             .iter()
             .map(|(key, units, throttled)| {
@@ -179,6 +210,7 @@ mod tests {
             })
             .collect();
         serde_json::from_value(json!({
+            "window": window,
             "advice": [{ "table": "t", "key": "a", "sentence": "spread it", "command": "start" }],
             "parts": [{ "table": "t", "index": null, "kind": "write", "units_per_s": 1.0, "requests_per_s": 100.0, "throttled_per_s": 25.0,
                 "floor_units_per_s": 2.0, "keys": keys }],
@@ -193,9 +225,9 @@ mod tests {
     #[test]
     fn a_key_is_told_at_its_hottest_and_over_all_the_time() {
         let mut seen = Seen::new(at(10));
-        seen.add(at(11), &heat(&[("a", 900.0, 0.0), ("b", 10.0, 0.0)]));
-        seen.add(at(12), &heat(&[("a", 1_100.0, 550.0)]));
-        seen.add(at(14), &heat(&[("a", 20.0, 0.0)]));
+        seen.add(at(11), &heat(1, &[("a", 900.0, 0.0), ("b", 10.0, 0.0)]));
+        seen.add(at(12), &heat(2, &[("a", 1_100.0, 550.0)]));
+        seen.add(at(14), &heat(3, &[("a", 20.0, 0.0)]));
         let keys = seen.keys();
         let a = keys[0];
         assert_eq!((a.peak.key.as_str(), a.peak.units, a.hot), ("a", 1_100.0, Duration::from_secs(2)));
@@ -207,12 +239,27 @@ mod tests {
     }
 
     #[test]
+    fn one_window_makes_no_key_hot() {
+        let mut seen = Seen::new(at(0));
+        // A window that is looked at twice is one, and a window without the key comes between.
+        for (second, window, units) in [(1, 1, 900.0), (2, 1, 900.0), (3, 2, 100.0), (4, 3, 900.0)] {
+            seen.add(at(second), &heat(window, &[("a", units, 0.0)]));
+        }
+        seen.add(at(5), &heat(4, &[]));
+        seen.add(at(6), &heat(5, &[("a", 900.0, 0.0)]));
+        assert_eq!(seen.keys()[0].hot, Duration::ZERO);
+        seen.add(at(7), &heat(6, &[("a", 900.0, 0.0)]));
+        seen.add(at(8), &heat(7, &[("a", 900.0, 0.0)]));
+        assert_eq!(seen.keys()[0].hot, Duration::from_secs(3));
+    }
+
+    #[test]
     fn the_hottest_are_remembered_however_many_keys_come() {
         let mut seen = Seen::new(at(0));
         for second in 0..30 {
             let names: Vec<String> = (0..100).map(|n| format!("k{second}-{n}")).collect();
             let keys: Vec<_> = names.iter().map(|name| (name.as_str(), f64::from(second + 1), 0.0)).collect();
-            seen.add(at(u64::try_from(second).unwrap() + 1), &heat(&keys));
+            seen.add(at(u64::try_from(second).unwrap() + 1), &heat(1, &keys));
         }
         assert_eq!(seen.keys().len(), KEYS);
         assert!(seen.keys().iter().all(|key| key.peak.units > 20.0));

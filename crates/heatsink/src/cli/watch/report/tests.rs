@@ -9,15 +9,18 @@ use crate::cli::hot_keys::Heat;
 fn seen(key: &str, units: f64) -> Seen {
     let mut seen = Seen::new(MonotonicInstant(0));
     let command = format!("heatsink reshard start T '{key}' --shards 16");
-    let heat: Heat = serde_json::from_value(json!({
+    let heat = |window: u64| -> Heat {
+        serde_json::from_value(json!({
+        "window": window,
         "advice": [{ "table": "T", "key": key, "sentence": format!("Key {key:?} burns."), "command": command }],
         "parts": [{ "table": "T", "index": null, "kind": "write", "requests_per_s": units, "throttled_per_s": units / 2.0,
             "keys": [{ "key": { "S": key }, "units_per_s": units, "error_units_per_s": 10.0, "requests_per_s": units,
                 "throttled_per_s": units / 2.0 }] }],
-    }))
-    .unwrap();
+        }))
+        .unwrap()
+    };
     for second in 1..=10 {
-        seen.add(MonotonicInstant(second * 1_000_000_000), &heat);
+        seen.add(MonotonicInstant(second * 1_000_000_000), &heat(second));
     }
     seen
 }
