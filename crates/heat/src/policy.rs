@@ -22,6 +22,11 @@ const PAYS_WITHIN: Duration = Duration::from_secs(3_600);
 /// A key that is not seen for so long is no longer hot.
 const FORGOTTEN: Duration = Duration::from_secs(10);
 
+/// A key whose change was refused, or only proposed, is not decided for again for so long: other keys have their turn.
+const REFUSED: Duration = Duration::from_secs(600);
+/// Windows over which the load of a hot key is averaged.
+const MEAN_OF: f64 = 10.0;
+
 /// What a rule allows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Settings {
@@ -37,6 +42,8 @@ pub struct Settings {
     pub cold_for: Duration,
     /// The least time between two changes of one table.
     pub apart: Duration,
+    /// The least time between two decisions for one key.
+    pub key_apart: Duration,
 }
 
 impl Settings {
@@ -48,7 +55,14 @@ impl Settings {
         patience: Duration::from_secs(15 * 60),
         cold_for: Duration::from_secs(3 * 86_400),
         apart: Duration::from_secs(60),
+        key_apart: Duration::ZERO,
     };
+
+    /// Where decisions are only proposed: each key that is hot is, however many there are of a table.
+    #[must_use]
+    pub fn proposing(self) -> Settings {
+        Settings { apart: Duration::ZERO, key_apart: REFUSED, ..self }
+    }
 }
 
 /// A change that the policy decides for.
@@ -69,11 +83,44 @@ pub struct Decision<K> {
 /// What is kept of a key.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    hot_since: Option<MonotonicInstant>,
+    hot: Option<Hot>,
+    /// No decision is made for it before.
+    rests_until: MonotonicInstant,
     seen: MonotonicInstant,
     /// When it last needed more than half of its shards, and the most that it has needed since.
     needed: MonotonicInstant,
     most_needed: u16,
+}
+
+/// A key that is hot: since when, and its mean load since. The window in which it became hot is not in the mean: the load may have begun within it.
+#[derive(Clone, Copy, Debug)]
+struct Hot {
+    since: MonotonicInstant,
+    windows: f64,
+    mean: Observed,
+}
+
+impl Hot {
+    fn begins(now: MonotonicInstant, seen: &Observed) -> Self {
+        Hot { since: now, windows: 0.0, mean: *seen }
+    }
+
+    fn goes_on(self, seen: &Observed) -> Self {
+        let windows = (self.windows + 1.0).min(MEAN_OF);
+        let mean = |before: f64, now: f64| before + (now - before) / windows;
+        let before = self.mean;
+        let mean = Observed {
+            writes: mean(before.writes, seen.writes),
+            peak_writes: mean(before.peak_writes, seen.peak_writes),
+            reads: mean(before.reads, seen.reads),
+            queries: mean(before.queries, seen.queries),
+            throttled: mean(before.throttled, seen.throttled),
+            write_error: mean(before.write_error, seen.write_error),
+            read_error: mean(before.read_error, seen.read_error),
+            ..*seen
+        };
+        Hot { windows, mean, ..self }
+    }
 }
 
 /// Decides for all keys of all tables, one observation after the other.
@@ -104,34 +151,54 @@ impl<K: Clone + Eq + Hash> Policy<K> {
         let state = self.state(now, table, key)?;
         let gap = now.since(state.seen) > FORGOTTEN;
         state.seen = now;
-        let needed = diagnosis.shards().unwrap_or_else(|| needed(seen));
+        let needs = diagnosis.shards().unwrap_or_else(|| needed(seen));
         let hot = matches!(diagnosis.action, Action::Shard { .. } | Action::Wait { .. });
-        state.hot_since = if hot { state.hot_since.filter(|_| !gap).or(Some(now)) } else { None };
-        if u32::from(needed) * 2 > u32::from(shards) || hot {
+        state.hot = hot.then(|| match state.hot.filter(|_| !gap) {
+            Some(before) => before.goes_on(seen),
+            None => Hot::begins(now, seen),
+        });
+        if u32::from(needs) * 2 > u32::from(shards) || hot {
             (state.needed, state.most_needed) = (now, 1);
         } else {
-            state.most_needed = state.most_needed.max(needed);
+            state.most_needed = state.most_needed.max(needs);
         }
-        let wanted = match state.hot_since {
-            Some(since) => {
+        let state = *state;
+        let (wanted, seen, diagnosis) = match state.hot {
+            // To diagnose is work, and nothing is decided before.
+            Some(hot) if now.since(hot.since) < settings.hot_for => return None,
+            Some(hot) => {
+                let diagnosis = diagnose(&hot.mean);
                 let waits = match diagnosis.action {
                     Action::Wait { .. } => settings.hot_for + settings.patience,
                     _ => settings.hot_for,
                 };
-                (now.since(since) >= waits && pays(seen)).then_some(needed)
+                let wanted = diagnosis.shards().filter(|_| now.since(hot.since) >= waits && pays(&hot.mean));
+                (wanted, hot.mean, diagnosis)
             }
-            None => (now.since(state.needed) >= settings.cold_for && shards > 1).then_some(state.most_needed),
+            None => {
+                let is_cold = now.since(state.needed) >= settings.cold_for && shards > 1;
+                (is_cold.then_some(state.most_needed), *seen, diagnosis)
+            }
         };
         let wanted = wanted?.clamp(settings.fewest.max(1), settings.most.max(1));
         // Between the fewest and the most a key is left with more shards than it has if it is hot, and with fewer if it is cold.
         let changes = if hot { wanted > shards } else { wanted < shards };
-        if !changes || !self.may_change(now, table, settings) {
+        if !changes || now < state.rests_until || !self.may_change(now, table, settings) {
             return None;
         }
         if let Some(state) = self.keys.get_mut(&(table.to_owned(), key.clone())) {
-            (state.hot_since, state.needed, state.most_needed) = (None, now, 1);
+            (state.hot, state.needed, state.most_needed) = (None, now, 1);
+            state.rests_until = now + settings.key_apart;
         }
-        Some(Decision { table: table.to_owned(), key: key.clone(), shards: wanted, seen: *seen, diagnosis })
+        Some(Decision { table: table.to_owned(), key: key.clone(), shards: wanted, seen, diagnosis })
+    }
+
+    /// A decision was not carried out: another key of the table has its turn at once, and this one later.
+    pub fn refused(&mut self, now: MonotonicInstant, decision: &Decision<K>) {
+        self.changed.remove(&decision.table);
+        if let Some(state) = self.keys.get_mut(&(decision.table.clone(), decision.key.clone())) {
+            state.rests_until = now + REFUSED;
+        }
     }
 
     fn state(&mut self, now: MonotonicInstant, table: &str, key: &K) -> Option<&mut State> {
@@ -143,7 +210,8 @@ impl<K: Clone + Eq + Hash> Policy<K> {
             }
         }
         Some(self.keys.entry(name).or_insert(State {
-            hot_since: None,
+            hot: None,
+            rests_until: now,
             seen: now,
             needed: now,
             most_needed: 1,
@@ -152,6 +220,9 @@ impl<K: Clone + Eq + Hash> Policy<K> {
 
     /// Whether the table has not changed for a while. If so, it changes now.
     fn may_change(&mut self, now: MonotonicInstant, table: &str, settings: &Settings) -> bool {
+        if settings.apart.is_zero() {
+            return true;
+        }
         self.changed.retain(|_, changed| now.since(*changed) < settings.apart);
         if self.changed.contains_key(table) {
             return false;
@@ -254,6 +325,70 @@ mod tests {
             }
         }
         assert_eq!(changes, [2, 62]);
+    }
+
+    #[test]
+    fn each_key_that_is_hot_is_proposed() {
+        let mut policy = Policy::default();
+        let (settings, mut proposed) = (SETTINGS.proposing(), Vec::new());
+        for second in 0..1_300 {
+            for key in 0..5 {
+                let decision = policy.see(at(second), "Scores", &key, &load(5_000.0, 1), &settings);
+                proposed.extend(decision.map(|_| (second, key)));
+            }
+        }
+        let times = |key: i32| -> Vec<u64> {
+            proposed.iter().filter(|(_, other)| *other == key).map(|(second, _)| *second).collect()
+        };
+        for key in 0..5 {
+            assert_eq!(times(key), [2, 602, 1_202], "{key}");
+        }
+        // What is proposed changes nothing, and holds up no change.
+        let changes = policy.see(at(1_300), "Scores", &7, &load(5_000.0, 1), &SETTINGS);
+        assert!(changes.is_none());
+        assert!(
+            (1_301..1_304)
+                .any(|second| policy.see(at(second), "Scores", &7, &load(5_000.0, 1), &SETTINGS).is_some())
+        );
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_changed_keeps_no_other_from_it() {
+        let mut policy = Policy::default();
+        let mut decided = Vec::new();
+        for second in 0..200 {
+            for key in 0..3 {
+                let Some(decision) = policy.see(at(second), "Scores", &key, &load(5_000.0, 1), &SETTINGS)
+                else {
+                    continue;
+                };
+                if key == 0 {
+                    policy.refused(at(second), &decision);
+                }
+                decided.push((second, key));
+            }
+        }
+        assert_eq!(decided, [(2, 0), (2, 1), (62, 1), (122, 1), (182, 1)]);
+    }
+
+    #[test]
+    fn shards_are_for_the_mean_of_the_hot_windows() {
+        // What is drawn comes out as 3,000 and 7,000 by turns, and the load begins within a window.
+        let drawn = |second: u64| match second {
+            0 => 900.0,
+            second if second.is_multiple_of(2) => 3_000.0,
+            _ => 7_000.0,
+        };
+        let changes = run(&SETTINGS, 30, drawn);
+        let even = run(&SETTINGS, 30, |_| 5_000.0);
+        assert_eq!((changes.len(), changes[0].1), (1, even[0].1), "{changes:?}");
+    }
+
+    #[test]
+    fn what_drawing_may_have_added_is_not_acted_on() {
+        let chance = Observed { write_error: 4_500.0, throttled: 0.0, ..load(5_000.0, 1) };
+        let mut policy = Policy::default();
+        assert!((0..100).all(|second| policy.see(at(second), "Scores", &0, &chance, &SETTINGS).is_none()));
     }
 
     #[test]

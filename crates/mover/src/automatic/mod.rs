@@ -168,6 +168,10 @@ impl Automatic {
                 apart: self.apart,
                 ..Settings::DEFAULT
             };
+            let settings = match automatic.mode {
+                Mode::Propose => settings.proposing(),
+                _ => settings,
+            };
             let now = self.registry.env().now();
             let Some(decision) = self.decide(memory, now, &heat, &settings).await else { continue };
             self.act(memory, &decision, automatic.mode).await;
@@ -239,8 +243,14 @@ impl Automatic {
                 }
                 tracing::info!(table, key, shards, evidence, "a key gets other shards: {sentence}");
             }
-            Ok(false) => tracing::debug!(table, key, "a reshard of this key is asked for already"),
-            Err(error) => tracing::warn!(table, key, shards, "a hot key cannot be resharded: {error}"),
+            Ok(false) => {
+                tracing::debug!(table, key, "a reshard of this key is asked for already");
+                memory.policy.refused(self.registry.env().now(), decision);
+            }
+            Err(error) => {
+                tracing::warn!(table, key, shards, "a hot key cannot be resharded: {error}");
+                memory.policy.refused(self.registry.env().now(), decision);
+            }
         }
     }
 

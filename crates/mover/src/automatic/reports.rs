@@ -14,6 +14,8 @@ use heatsink_heat::KeyLoad;
 
 /// Keys of one report: those with the highest loads. A key that ten gateways share and that is over a ceiling is among the first of each.
 const KEYS: usize = 20;
+/// Keys of its own that a gateway decides for: those beyond a report too, so that keys that have their shards keep no others out.
+const OWN: usize = 100;
 /// A key below this many units a second at a gateway is not reported.
 const LEAST: f64 = 20.0;
 /// A report that has not changed for so long does not count.
@@ -43,14 +45,15 @@ impl Reports {
         mut own: Vec<KeyLoad>,
     ) -> Option<Vec<KeyLoad>> {
         own.retain(|one| one.writes + one.reads >= LEAST);
-        own.truncate(KEYS);
+        own.truncate(OWN);
         // While nothing is hot here, nothing is written, and while nothing was hot before either, nothing is read.
         if own.is_empty() && self.quiet {
             return Some(own);
         }
         self.quiet = own.is_empty();
         self.number += 1;
-        let text = serde_json::to_string(&own).unwrap_or_default();
+        let told = own.get(..KEYS).unwrap_or(&own);
+        let text = serde_json::to_string(told).unwrap_or_default();
         let report = HeatReport { gateway: self.own.clone(), number: self.number, text };
         let told = registry.write_heat(&report).await;
         let others = match told {
