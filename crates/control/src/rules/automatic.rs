@@ -4,6 +4,7 @@
 //!
 //! Not here: what a hot key needs (`heatsink-heat`), carrying it out (`heatsink-mover`).
 
+use std::fmt;
 use std::time::Duration;
 
 use heatsink_layout::Glob;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::RulesError;
+use super::display::{Keys, Tables};
 use super::fault::Fault;
 use super::fence::duration;
 use super::numbers::{MAX_SHARDS, Shards};
@@ -59,6 +61,8 @@ pub enum Mode {
 /// Which keys may get shards without being asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Automatic {
+    /// Its place among the sections, from 1 on.
+    pub number: usize,
     /// The tables.
     pub table: Glob,
     /// The logical keys.
@@ -75,8 +79,49 @@ pub struct Automatic {
     pub cold: Duration,
 }
 
+impl fmt::Display for Automatic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Automatic { number, table, keys, mode, fewest, most, patience, cold } = self;
+        write!(f, "automatic {number}: {} of {}: ", Keys(keys), Tables(table))?;
+        match mode {
+            Mode::Observe => return f.write_str("nothing is done when a key is hot"),
+            Mode::Propose => write!(
+                f,
+                "when a key is hot, {fewest} to {most} shards are proposed in the log, and nothing is changed"
+            )?,
+            Mode::Auto => write!(f, "a key gets {fewest} to {most} shards by itself when it is hot")?,
+        }
+        write!(
+            f,
+            "; where DynamoDB can split its partition, after {}; fewer shards after {} of cold",
+            Time(*patience),
+            Time(*cold)
+        )
+    }
+}
+
+/// A time as a rules file has it.
+struct Time(Duration);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.as_millis();
+        match millis {
+            0 => f.write_str("0s"),
+            _ if millis.is_multiple_of(3_600_000) => write!(f, "{}h", millis / 3_600_000),
+            _ if millis.is_multiple_of(60_000) => write!(f, "{}m", millis / 60_000),
+            _ if millis.is_multiple_of(1_000) => write!(f, "{}s", millis / 1_000),
+            _ => write!(f, "{millis}ms"),
+        }
+    }
+}
+
 /// Checks one section.
-pub(super) fn automatic(raw: Spanned<Section>, fault: Fault<'_>) -> Result<Automatic, RulesError> {
+pub(super) fn automatic(
+    number: usize,
+    raw: Spanned<Section>,
+    fault: Fault<'_>,
+) -> Result<Automatic, RulesError> {
     let whole = raw.span().start..raw.span().start;
     let raw = raw.into_inner();
     for glob in [Some(&raw.table), raw.keys.as_ref()].into_iter().flatten() {
@@ -100,6 +145,7 @@ pub(super) fn automatic(raw: Spanned<Section>, fault: Fault<'_>) -> Result<Autom
         return Err(fault(whole, format!("min_shards = {fewest} is more than max_shards = {most}")));
     }
     Ok(Automatic {
+        number,
         table: Glob::new(raw.table.get_ref()),
         keys: Glob::new(raw.keys.as_ref().map_or("*", |keys| keys.get_ref())),
         mode: raw.mode,
@@ -128,6 +174,15 @@ mod tests {
         assert_eq!(rules.automatic("Scores", b"user_x").map(|held| held.mode), Some(Mode::Observe));
         assert_eq!(Rules::default().automatic("Scores", b"game_x"), None);
         assert!(rules.is_empty(), "no layout follows from it");
+        let words: Vec<String> = rules.automatics().map(ToString::to_string).collect();
+        assert_eq!(
+            words,
+            [
+                "automatic 1: the keys like \"game_*\" of table Scores: a key gets 1 to 64 shards by itself when it is hot; where DynamoDB can split its \
+                 partition, after 0s; fewer shards after 72h of cold",
+                "automatic 2: all keys of every table with a sort key: nothing is done when a key is hot",
+            ]
+        );
     }
 
     #[test]

@@ -101,7 +101,8 @@ impl Rules {
         }
         let fault = |span, problem: String| RulesError::at(file, text, span, problem);
         let fence = fence::settings(raw.fence, &fault)?;
-        let automatic = raw.automatic.into_iter().map(|raw| automatic::automatic(raw, &fault));
+        let automatic =
+            raw.automatic.into_iter().zip(1..).map(|(raw, number)| automatic::automatic(number, raw, &fault));
         let automatic = automatic.collect::<Result<_, _>>()?;
         Ok(Rules { rules, finder, fence, automatic })
     }
@@ -143,6 +144,11 @@ impl Rules {
     /// Whether any key may get shards without being asked for.
     pub fn reshards_by_itself(&self) -> bool {
         self.automatic.iter().any(|one| one.mode == Mode::Auto)
+    }
+
+    /// The `[[automatic]]` sections, in order.
+    pub fn automatics(&self) -> impl Iterator<Item = &Automatic> {
+        self.automatic.iter()
     }
 
     /// What may become of a key that is hot, without being asked for.

@@ -125,13 +125,15 @@ fn document(found: &Found, checked: Option<&Checked>) -> serde_json::Value {
         .flat_map(|checked| &checked.tables)
         .map(|(table, verdict)| json!({ "table": table, "verdict": verdict.name(), "detail": verdict.to_string() }))
         .collect();
-    json!({ "file": found.file, "rules": rules, "tables": tables })
+    let automatic: Vec<_> = found.rules.automatics().map(ToString::to_string).collect();
+    json!({ "file": found.file, "rules": rules, "automatic": automatic, "tables": tables })
 }
 
 fn words(rules: &Rules, checked: Option<&Checked>) -> String {
     let mut text = String::new();
     if rules.is_empty() {
-        text += "no rules: every table is forwarded\n";
+        let until = if rules.reshards_by_itself() { " until a key of it gets shards" } else { "" };
+        text += &format!("no rules: every table is forwarded{until}\n");
     }
     for (nth, rule) in rules.iter().enumerate() {
         text += &format!("{rule}\n");
@@ -139,6 +141,7 @@ fn words(rules: &Rules, checked: Option<&Checked>) -> String {
             text += &format!("  {}\n", tables(named));
         }
     }
+    text.extend(rules.automatics().map(|automatic| format!("{automatic}\n")));
     for (table, verdict) in checked.iter().flat_map(|checked| &checked.tables) {
         text += &format!("table {table}: {verdict}\n");
     }

@@ -70,7 +70,7 @@ fn the_banner_says_where_there_is_no_file() {
     let place = TestDir::new("none");
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["--listen", "127.0.0.1:0"]] {
         let server = Server::start(&place, arguments);
-        assert_eq!(server.banner["rules"], json!({ "file": null, "rules": [] }));
+        assert_eq!(server.banner["rules"], json!({ "file": null, "rules": [], "automatic": [] }));
         assert_eq!(shards_in_force(&server.address()), 0);
     }
     let said = banner(&place);
@@ -85,6 +85,23 @@ fn the_banner_says_where_there_is_no_file() {
     // A file without rules is named too.
     place.file("heatsink.toml", "");
     assert!(banner(&place).contains("Rules in force: no rules, from "));
+    // What is done without being asked for is said, also where there is no rule.
+    place.file("heatsink.toml", "[[automatic]]\ntable = \"Scores\"\nmode = \"auto\"\nmax_shards = 64\n");
+    let automatic =
+        "automatic 1: all keys of table Scores: a key gets 1 to 64 shards by itself when it is hot";
+    let said = banner(&place);
+    assert!(said.contains("Rules in force: no rules, from ") && said.contains(automatic), "{said}");
+    let server = Server::start(&place, &["serve", "--listen", "127.0.0.1:0"]);
+    let words = server.banner["rules"]["automatic"][0].as_str().unwrap();
+    assert!(words.starts_with(automatic), "{words}");
+    let said = text(&place.command(&["config", "check"]).output().unwrap().stdout);
+    assert!(
+        said.contains("every table is forwarded until a key of it gets shards") && said.contains(automatic),
+        "{said}"
+    );
+    let said = place.command(&["config", "check", "--output", "json"]).output().unwrap().stdout;
+    let said: Json = serde_json::from_slice(&said).unwrap();
+    assert_eq!(said["automatic"][0], words);
 }
 
 /// The whole banner for people: what is printed until the process is told to end.

@@ -17,6 +17,8 @@ const SHOWN: usize = 20;
 pub struct Rules {
     file: Option<String>,
     words: Vec<String>,
+    /// What is done when a key is hot.
+    automatic: Vec<String>,
 }
 
 impl Rules {
@@ -25,6 +27,7 @@ impl Rules {
         Rules {
             file: found.file.as_ref().map(|file| file.display().to_string()),
             words: found.rules.iter().map(ToString::to_string).collect(),
+            automatic: found.rules.automatics().map(ToString::to_string).collect(),
         }
     }
 
@@ -38,14 +41,16 @@ impl Rules {
             many => format!("{many} rules"),
         };
         let mut text = format!("Rules in force: {number}, from {file}\n");
-        for words in self.words.iter().take(SHOWN) {
-            text.push_str(&format!("  {words}\n"));
-        }
-        if self.words.len() > SHOWN {
-            text.push_str(&format!(
-                "  and {} more; `heatsink config check` shows all\n",
-                self.words.len() - SHOWN
-            ));
+        for all in [&self.words, &self.automatic] {
+            for words in all.iter().take(SHOWN) {
+                text.push_str(&format!("  {words}\n"));
+            }
+            if all.len() > SHOWN {
+                text.push_str(&format!(
+                    "  and {} more; `heatsink config check` shows all\n",
+                    all.len() - SHOWN
+                ));
+            }
         }
         text
     }
@@ -74,7 +79,7 @@ pub fn print(at: &Addresses, place: &DataLocation, rules: &Rules, output: Output
                 "endpoint": endpoint(at.clients),
                 "admin": at.admin.map(endpoint),
                 "data": { "kind": kind, "at": location },
-                "rules": { "file": rules.file, "rules": rules.words },
+                "rules": { "file": rules.file, "rules": rules.words, "automatic": rules.automatic },
             }))
         }
     }

@@ -91,7 +91,7 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
         upstream: &upstream,
         region: &region,
         registry: &found.rules.fence().registry,
-        has_rules: !found.rules.is_empty(),
+        has_rules: !found.rules.is_empty() || found.rules.acts_on_heat(),
         seconds: args.seconds,
     };
     said.print(args.output)?;
