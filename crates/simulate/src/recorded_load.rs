@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use heatsink_heat::advice::Observed;
+use heatsink_heat::detect::Drawn;
 
 use crate::partitions::partitions;
 use crate::scenario::trace::Recorded;
@@ -52,11 +53,25 @@ fn units_of(request: &Recorded) -> f64 {
     units as f64 / 1_000.0 * request.weight() as f64
 }
 
+/// One kind of units.
+#[derive(Clone, Copy, Default)]
+struct Units {
+    all: f64,
+    /// Of them: those of requests that stand for others.
+    drawn: Drawn,
+}
+
+#[derive(Default)]
+struct Window {
+    writes: Units,
+    reads: Units,
+    queries: f64,
+}
+
 /// What was recorded of one key.
 #[derive(Default)]
 struct Seen<'a> {
-    /// By window: write units, read units, queries.
-    windows: HashMap<u64, [f64; 3]>,
+    windows: HashMap<u64, Window>,
     requests: f64,
     throttled: f64,
     writes: f64,
@@ -77,11 +92,15 @@ impl<'a> Seen<'a> {
         let Some(more) = &request.more else { return };
         let weight = request.weight() as f64;
         let window = self.windows.entry(request.at / WINDOW).or_default();
-        let [writes, reads, queries] = window;
+        let of = if request.operation.writes() { &mut window.writes } else { &mut window.reads };
+        let units = units_of(request);
+        of.all += units;
+        if weight > 1.0 {
+            of.drawn = of.drawn.plus(Drawn { units, variance: units * units });
+        }
         self.requests += weight;
         self.throttled += if more.throttled { weight } else { 0.0 };
         if request.operation.writes() {
-            *writes += units_of(request);
             let sort = request.sort.as_str();
             if self.writes > 0.0 {
                 let grows = if more.hashed { more.grows } else { sort > self.largest };
@@ -92,8 +111,7 @@ impl<'a> Seen<'a> {
             self.largest = self.largest.max(sort);
             self.item = sort;
         } else {
-            *reads += units_of(request);
-            *queries += if request.operation == Operation::Query { weight } else { 0.0 };
+            window.queries += if request.operation == Operation::Query { weight } else { 0.0 };
             self.same_page += if self.reads > 0.0 && request.sort == self.page { weight } else { 0.0 };
             self.reads += weight;
             self.page = &request.sort;
@@ -107,19 +125,25 @@ impl<'a> Seen<'a> {
 
     fn observed(&self, loaded: &Loaded, table: &str) -> Observed {
         let seconds = WINDOW.min(loaded.scenario.duration.0).max(1) as f64 / 1e9;
-        let busiest = |of: usize| {
-            let rates = self.windows.values().filter_map(|window| window.get(of));
-            rates.copied().fold(0.0, f64::max) / seconds
+        let busiest = |of: fn(&Window) -> Units| {
+            let units =
+                self.windows.values().map(of).max_by(|a, b| a.all.total_cmp(&b.all)).unwrap_or_default();
+            (units.all / seconds, units.drawn.times(1.0 / seconds).below())
         };
+        let (writes, write_error) = busiest(|window| window.writes);
+        let (reads, read_error) = busiest(|window| window.reads);
+        let queries = self.windows.values().map(|window| window.queries).fold(0.0, f64::max) / seconds;
         let share = |part: f64, whole: f64| if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 };
         let known = loaded.scenario.table.iter().find(|known| known.name == table);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` cuts to the range")]
         let item_bytes = (self.bytes / self.sized.max(1.0)) as u32;
         Observed {
-            writes: busiest(0),
-            peak_writes: busiest(0),
-            reads: busiest(1),
-            queries: busiest(2),
+            writes,
+            peak_writes: writes,
+            reads,
+            write_error,
+            read_error,
+            queries,
             page: self.items,
             throttled: share(self.throttled, self.requests),
             item_bytes,

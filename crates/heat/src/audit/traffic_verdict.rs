@@ -31,7 +31,7 @@ pub(super) fn of(seen: &Seen<'_>, recorded: Recorded<'_>) -> Option<Verdict> {
     let observed = observed(load, recorded, collected.is_one_item() && is_written);
     let diagnosis = advice::diagnose_of(
         &subject,
-        &Observed { writes: writes.units, peak_writes: writes.units, ..observed },
+        &Observed { writes: writes.units, peak_writes: writes.units, write_error: writes.error, ..observed },
     );
     let mut reason = diagnosis.sentence.clone();
     if peak.error > 0.0 {
@@ -52,6 +52,7 @@ fn observed(load: &Load, recorded: Recorded<'_>, one_item: bool) -> Observed {
     let reads = load.peak_reads(recorded.seconds);
     Observed {
         reads: reads.units,
+        read_error: reads.error,
         queries: reads.queries,
         page: load.page(),
         throttled: load.throttled_share(),
