@@ -15,13 +15,12 @@ use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{AdoptionCheckpoint, Changer, Record, State};
 
-use crate::adoption_begin::Said;
 use crate::adoption_pass::Pass;
 use crate::direction::Direction;
 use crate::index_migration::{IndexChange, IndexMigrationRun};
 use crate::item::TableContext;
 use crate::on_record::{taken_over, untag, write};
-use crate::survey::{self, Survey};
+use crate::survey::{self, Survey, SurveySummary};
 use crate::types::{AdoptError, Options, Phase, Progress, Report};
 
 /// A prepared adoption: the table exists, the rules can hold for it, and the registry does not contradict them. It concerns either the table's own
@@ -177,7 +176,7 @@ impl Adoption {
             }
             checkpoint = self.checkpoint(&survey, checkpoint.run, true);
             record = write(&self.registry, &record, self.under_way(checkpoint.clone())).await?;
-            said = Said::of(&survey);
+            said = SurveySummary::of(&survey);
         }
         let mut moved = 0;
         loop {

@@ -11,7 +11,7 @@ use heatsink_control::{AdoptionCheckpoint, Record, State};
 use crate::adoption::Adoption;
 use crate::direction::Direction;
 use crate::on_record::{self, tag, untag, write};
-use crate::survey::Survey;
+use crate::survey::{Survey, SurveySummary};
 use crate::types::{AdoptError, Progress, Report};
 
 impl Adoption {
@@ -21,7 +21,7 @@ impl Adoption {
         &self,
         exclusive: bool,
         progress: &dyn Progress,
-    ) -> Result<(Record, AdoptionCheckpoint, Said), AdoptError> {
+    ) -> Result<(Record, AdoptionCheckpoint, SurveySummary), AdoptError> {
         let run = self.registry.env().random();
         if let Some(record) = &self.record
             && let State::Adopting(checkpoint) | State::Returning(checkpoint) = &record.state
@@ -30,7 +30,7 @@ impl Adoption {
             return Ok((
                 write(&self.registry, record, self.under_way(checkpoint.clone())).await?,
                 checkpoint,
-                Said::default(),
+                SurveySummary::default(),
             ));
         }
         let survey = self.survey(progress).await?;
@@ -38,7 +38,7 @@ impl Adoption {
             return Err(why);
         }
         let checkpoint = self.checkpoint(&survey, run, exclusive);
-        let said = Said::of(&survey);
+        let said = SurveySummary::of(&survey);
         let state = self.under_way(checkpoint.clone());
         if let Some(record) = &self.record {
             return Ok((write(&self.registry, record, state).await?, checkpoint, said));
@@ -108,18 +108,5 @@ impl Adoption {
             _ => drop(write(&self.registry, record, State::Active).await?),
         }
         Ok(self.changer.make_known(&record.name, record.version + 1).await?)
-    }
-}
-
-/// Survey results for the operator.
-#[derive(Default)]
-pub(crate) struct Said {
-    pub tied: u64,
-    pub recipe: Option<String>,
-}
-
-impl Said {
-    pub fn of(survey: &Survey) -> Self {
-        Said { tied: survey.tied, recipe: survey.recipe.clone() }
     }
 }

@@ -67,6 +67,19 @@ impl Survey {
     }
 }
 
+/// What a survey says in the report of the run.
+#[derive(Default)]
+pub(crate) struct SurveySummary {
+    pub tied: u64,
+    pub recipe: Option<String>,
+}
+
+impl SurveySummary {
+    pub fn of(survey: &Survey) -> Self {
+        SurveySummary { tied: survey.tied, recipe: survey.recipe.clone() }
+    }
+}
+
 /// Reads a table before its adoption. `rules` has every layout of the rules, `context` those of this adoption.
 pub(crate) async fn survey(
     registry: &Registry,

@@ -1,6 +1,10 @@
 //! Where a move may wait while layouts are frozen: only where clients go on writing.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, its helper functions included"
+)]
 
 use std::time::Duration;
 

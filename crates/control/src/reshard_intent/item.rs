@@ -24,10 +24,17 @@ const FORM_OF_VALUE: u64 = 2;
 const FORM_OF_LONG: u64 = 3;
 
 /// Where the intent for that stands. Neither a table's id nor the name of an index has a slash or a hash sign.
-pub(super) fn place(table_id: &str, subject: Subject<'_>) -> Result<Place, Error> {
+fn place(table_id: &str, subject: Subject<'_>) -> Result<Place, Error> {
     let index = subject.index.map(|index| format!("#{index}")).unwrap_or_default();
     Place::of(&format!("{table_id}{index}/"), subject.key, subject.key_type)
         .ok_or_else(|| Error::validation("Only a key that is a string or binary can be resharded"))
+}
+
+impl Subject<'_> {
+    /// Whether its intent names it by its hash, which builds before that do not read: keys of about a kilobyte and more.
+    pub fn is_long(&self, table_id: &str) -> bool {
+        place(table_id, *self).is_ok_and(|place| place.hashed)
+    }
 }
 
 /// The primary key of the item.

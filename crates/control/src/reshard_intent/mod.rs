@@ -129,11 +129,6 @@ impl<'a> From<(&'a [u8], KeyType)> for Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Whether its intent names it by its hash, which builds before that do not read: keys of about a kilobyte and more.
-    pub fn is_long(&self, table_id: &str) -> bool {
-        item::place(table_id, *self).is_ok_and(|place| place.hashed)
-    }
-
     /// It in words: `the key "game"`, `the value "open" of the index by-status`.
     pub fn in_words(&self) -> String {
         let key = key_text(self.key, self.key_type);

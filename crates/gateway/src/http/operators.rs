@@ -83,7 +83,9 @@ impl Operators {
                 Ok(span) => return Some(self.tell_map(head, span).await),
                 Err(refusal) => refusal,
             },
-            admin::RESHARDS => admin::read(may_ask, overview::reshards(service.control(), head.uri.query())).await,
+            admin::RESHARDS => {
+                admin::read(may_ask, overview::reshards(service.control(), head.uri.query())).await
+            }
             admin::GATEWAYS => admin::read(may_ask, overview::gateways(service.control())).await,
             _ => return None,
         };
