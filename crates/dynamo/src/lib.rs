@@ -28,5 +28,6 @@ pub use number::Number;
 pub use operation::Operation;
 pub use table::{
     AttributeDefinition, IndexKeySchema, IndexSchema, KeyAttributes, KeySchema, KeyType, TableSchema,
+    is_table_name,
 };
 pub use value::{Item, Value};

@@ -22,7 +22,7 @@ pub use ast::{
     TestKind,
 };
 pub use parse::parse;
-pub use tables::{tables, tables_at};
+pub use tables::{is_select, tables, tables_at};
 pub use unread::{MAX_DEPTH, Unread};
 
 /// The longest statement DynamoDB takes, in characters (API reference, `ExecuteStatement`).

@@ -172,6 +172,16 @@ impl IndexKeySchema {
     }
 }
 
+/// Whether a table can have the name (AWS, "Naming rules").
+pub fn is_table_name(name: &str) -> bool {
+    (3..=255).contains(&name.len()) && is_of_name_characters(name)
+}
+
+/// Whether names of tables and indexes can hold all of these characters.
+pub(crate) fn is_of_name_characters(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+}
+
 impl TableSchema {
     /// The index of that name.
     pub fn index(&self, name: &str) -> Option<&IndexSchema> {

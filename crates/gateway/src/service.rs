@@ -266,9 +266,16 @@ impl Service {
         }
         let split = Box::pin(missing_table_statements::split(&self.control, &body)).await?;
         let Some(split) = split else { return answer };
-        let Some(rest) = split.rest.clone() else { return split.merged(None).map(Answer::from) };
+        let told = match split.asked.clone() {
+            // What is wrong with the whole batch is told before anything is carried out.
+            Some(asked) => Some(self.store.call(operation, asked).await?),
+            None => None,
+        };
+        let Some(rest) = split.rest.clone() else {
+            return split.merged(None, told.as_ref()).map(Answer::from);
+        };
         let answer = Box::pin(self.answer(operation, rest, sent)).await?;
-        Ok(Answer { body: split.merged(Some(&answer.body))?, ..answer })
+        Ok(Answer { body: split.merged(Some(&answer.body), told.as_ref())?, ..answer })
     }
 
     async fn answer(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {

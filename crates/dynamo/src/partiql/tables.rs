@@ -40,6 +40,11 @@ pub fn tables_at(statement: &str) -> Vec<(String, Span)> {
     found
 }
 
+/// Whether a statement is a SELECT, which writes nothing.
+pub fn is_select(statement: &str) -> bool {
+    matches!(next(statement), Some((Token::Word(word), _)) if word.eq_ignore_ascii_case("SELECT"))
+}
+
 enum Token<'a> {
     Word(&'a str),
     Quoted(String),
@@ -99,7 +104,13 @@ fn skip_blank(mut text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::tables;
+    use super::{is_select, tables};
+
+    #[test]
+    fn a_select_begins_with_its_word() {
+        assert!(is_select("-- c\n select * from T") && is_select("SELECT*FROM T"));
+        assert!(!is_select("UPDATE T SET a = 'SELECT'") && !is_select("'SELECT' FROM T") && !is_select(""));
+    }
 
     #[test]
     fn names_are_found_behind_their_keywords() {

@@ -3,6 +3,7 @@
 //! Not here: where it stands (`trail`), an empty table name, which is worded like a length (`walk`).
 
 use super::shape::{Named, Text, Whole};
+use crate::table::is_of_name_characters;
 
 /// The constraint that a text breaks.
 pub(super) fn broken(text: &Text, value: &str) -> Option<String> {
@@ -17,9 +18,7 @@ pub(super) fn broken(text: &Text, value: &str) -> Option<String> {
     if length > text.most {
         return Some(format!("Member must have length less than or equal to {}", text.most));
     }
-    let is_name =
-        |value: &str| value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
-    (text.named == Named::Table && !is_name(value))
+    (text.named == Named::Table && !is_of_name_characters(value))
         .then(|| "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+".to_owned())
 }
 

@@ -157,3 +157,70 @@ fn writes_to_an_absent_table_are_refused_in_the_stores_words_and_not_sent_on() {
         "only under an impossible name: {written:?}"
     );
 }
+
+/// Of a batch and of statements, too; and names that no table can have are refused for what they are.
+#[test]
+fn what_is_wrong_with_a_request_is_told_before_its_missing_table() {
+    let (store, service) = service();
+    let plain = Embedded::memory().unwrap();
+    block_on(plain.call(Operation::CreateTable, Bytes::from(table().to_string()))).unwrap();
+    call(&service, Operation::CreateTable, table()).unwrap();
+    let key = json!({ "pk": { "S": "a" }, "sk": { "S": "b" } });
+    let put = |item: &Json| json!([{ "PutRequest": { "Item": item } }]);
+    let one = put(&key);
+    let select = r#"SELECT pk FROM "Absent" WHERE pk = ? AND val < ?"#;
+    let action = |name: &str| json!({ "TransactItems": [{ "Put": { "TableName": name, "Item": key } }] });
+    for (operation, body) in [
+        (Operation::BatchWriteItem, json!({ "RequestItems": { "bad!name": one } })),
+        (Operation::BatchWriteItem, json!({ "RequestItems": { "ab": one } })),
+        (Operation::BatchWriteItem, json!({ "RequestItems": { "There": one, "Absent": one } })),
+        (
+            Operation::BatchWriteItem,
+            json!({ "RequestItems": { "Absent": one }, "ReturnConsumedCapacity": "BOGUS" }),
+        ),
+        (Operation::BatchWriteItem, json!({ "RequestItems": { "There": one, "Absent": [one[0], one[0]] } })),
+        (Operation::BatchGetItem, json!({ "RequestItems": { "bad!name": { "Keys": [key] } } })),
+        (Operation::ExecuteStatement, json!({ "Statement": "SELECT * FROM \"\" WHERE pk = 'p'" })),
+        (
+            Operation::ExecuteStatement,
+            json!({ "Statement": select, "Parameters": [{ "S": "x" }, { "BOOL": true }] }),
+        ),
+        (Operation::ExecuteStatement, json!({ "Statement": "UPDATE \"Absent\" SET a = 1 WHERE pk = ?" })),
+        (
+            Operation::ExecuteStatement,
+            json!({ "Statement": "DELETE FROM \"Absent\" WHERE pk = 'a'", "ReturnConsumedCapacity": "BOGUS" }),
+        ),
+        (
+            Operation::ExecuteStatement,
+            json!({ "Statement": "INSERT INTO \"Absent\" VALUE {'pk': 'a', 'sk': 'b'}" }),
+        ),
+        (
+            Operation::ExecuteTransaction,
+            json!({ "TransactStatements": [{ "Statement": "UPDATE \"Absent\" SET" }] }),
+        ),
+        (Operation::TransactWriteItems, action("bad!name")),
+        (
+            Operation::Query,
+            json!({ "TableName": "Absent", "KeyConditionExpression": "pk = :p", "FilterExpression": "a = :u", "ExpressionAttributeValues": { ":p": { "S": "a" } } }),
+        ),
+    ] {
+        let unsharded = block_on(plain.call(operation, Bytes::from(body.to_string()))).unwrap_err();
+        let refused = call(&service, operation, body.clone()).unwrap_err();
+        assert_eq!((&refused.code, &refused.message), (&unsharded.code, &unsharded.message), "{body}");
+    }
+    for statement in [
+        "SELECT * FROM Absent WHERE pk = ? AND val < ",
+        "UPDATE Absent SET",
+        "INSERT INTO Absent VALUE {'pk': 'a', 'sk': 'b'}",
+    ] {
+        let body = json!({ "Statements": [{ "Statement": statement }] });
+        let unsharded = block_on(plain.call(Operation::BatchExecuteStatement, Bytes::from(body.to_string())));
+        let sharded = call(&service, Operation::BatchExecuteStatement, body.clone());
+        let told = |answer: Result<Json, Error>| answer.map_err(|error| (error.code, error.message));
+        let unsharded = unsharded.map(|answer| serde_json::from_slice(&answer).unwrap());
+        assert_eq!(told(sharded), told(unsharded), "{body}");
+    }
+    let found =
+        block_on(store.store.call(Operation::Scan, Bytes::from_static(br#"{"TableName":"There"}"#))).unwrap();
+    assert!(String::from_utf8_lossy(&found).contains(r#""Count":0"#), "nothing was written");
+}
