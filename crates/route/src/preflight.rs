@@ -1,6 +1,7 @@
 //! Requests of which the store has to say whether they are valid, and in which words not. The store is asked here and nowhere else.
 //!
-//! - Every DynamoDB refuses the request: it is sent as it came, and the refusal is the client's answer ([`pass_refusal`]).
+//! - Every DynamoDB refuses the request: it is sent as it came, and the refusal is the client's answer ([`pass_refusal`]). A read that the store
+//!   accepts nevertheless has DynamoDB's words for an answer, where the checks here know them.
 //! - Only the checks here find something wrong: the store is asked first, with the request as it came (and `Limit` 1 where it has none). If it
 //!   refuses, that is the client's answer. If not, the request is planned like any other: a sharded table must not refuse more than an unsharded one.
 //!
@@ -12,6 +13,7 @@ use heatsink_dynamo::{Error, Operation, json};
 
 use crate::answer::done;
 use crate::plan::{CallExplanation, Explanation, Plan, Planned, Single};
+use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
 /// A plan that is carried out if the store does not refuse the request as it came. For reads only.
@@ -79,13 +81,31 @@ impl Planned for Preflight {
     }
 }
 
+/// The plan for a request that has none of its own.
+///
+/// # Errors
+/// The refusal of what is refused here.
+pub(crate) fn unplanned(operation: Operation, body: &Bytes, why: Unplanned) -> Result<Plan, Error> {
+    match why {
+        Unplanned::Invalid => Ok(pass_refusal(operation, body)),
+        Unplanned::Worded(error) => Ok(refused_in_words(operation, body, error)),
+        Unplanned::Refused(error) => Err(error),
+    }
+}
+
 /// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal is the store's own.
 pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
+    let error = Error::validation(format!(
+        "The table is sharded, and Heatsink cannot tell what this {} asks for: DynamoDB is known to refuse it",
+        operation.name()
+    ));
+    refused_in_words(operation, body, error)
+}
+
+/// [`pass_refusal`], with the error for a read that the store accepts.
+fn refused_in_words(operation: Operation, body: &Bytes, error: Error) -> Plan {
     let finish = move |answer: Result<Bytes, Error>| match answer {
-        Ok(_) if operation.only_reads() => Err(Error::validation(format!(
-            "The table is sharded, and Heatsink cannot tell what this {} asks for: DynamoDB is known to refuse it",
-            operation.name()
-        ))),
+        Ok(_) if operation.only_reads() => Err(error),
         Ok(_) => Err(accepted()),
         Err(error) => Err(error),
     };

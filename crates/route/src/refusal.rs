@@ -10,6 +10,8 @@ pub(crate) enum Unplanned {
     /// It is not valid. A read is harmless: it is sent as it came, so that the refusal is the store's own. So is a write whose key no item
     /// can have.
     Invalid,
+    /// The same, and the checks here know how DynamoDB says so: the answer where the store accepts it.
+    Worded(Error),
     /// Refused here.
     Refused(Error),
 }

@@ -26,7 +26,7 @@ use crate::layout_cursor::Bare;
 use crate::legacy::{compares, modernized};
 use crate::plan::{Kind, Plan, Single};
 use crate::preflight;
-use crate::preflight::pass_refusal;
+use crate::preflight::{pass_refusal, unplanned};
 use crate::refusal::Unplanned;
 use crate::request::{Request, set_members};
 use crate::shared::Shared;
@@ -142,8 +142,7 @@ fn untagged(
                 let then = untagged(&Request::read(&modern)?, schema, context, progress)?;
                 return Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), then));
             }
-            Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Scan, request.body)),
-            Err(Unplanned::Refused(error)) => return Err(error),
+            Err(why) => return unplanned(Operation::Scan, request.body, why),
         }
     }
     let legacy = ["ScanFilter", "AttributesToGet", "ConditionalOperator"];
@@ -153,11 +152,12 @@ fn untagged(
     match read(request, schema, context, index, Checks::All, progress) {
         Ok(plan) => Ok(plan),
         // What only the checks here find wrong the store may take: it decides.
-        Err(Unplanned::Invalid) => match read(request, schema, context, index, Checks::Meaning, progress) {
-            Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), plan)),
-            Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
-            Err(Unplanned::Refused(error)) => Err(error),
-        },
+        Err(Unplanned::Invalid | Unplanned::Worded(_)) => {
+            match read(request, schema, context, index, Checks::Meaning, progress) {
+                Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), plan)),
+                Err(why) => unplanned(Operation::Scan, request.body, why),
+            }
+        }
         Err(Unplanned::Refused(error)) => Err(error),
     }
 }
@@ -182,8 +182,7 @@ fn of_the_table(
     });
     match planned {
         Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, asked, plan)),
-        Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, &asked)),
-        Err(Unplanned::Refused(error)) => Err(error),
+        Err(why) => unplanned(Operation::Scan, &asked, why),
     }
 }
 

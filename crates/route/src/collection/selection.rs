@@ -34,7 +34,7 @@ impl<'a> Expressions<'a> {
     /// Reads them. `key_condition` is the Query's other expression. With [`Checks::Meaning`] they may be such as a store refuses.
     ///
     /// # Errors
-    /// [`Unplanned::Invalid`] for what every DynamoDB refuses.
+    /// [`Unplanned::Invalid`] or [`Unplanned::Worded`] for what every DynamoDB refuses.
     pub(crate) fn read(
         request: &Request<'a>,
         table: &TableSchema,
@@ -44,12 +44,12 @@ impl<'a> Expressions<'a> {
         let string = |name| request.string(name).map_err(|_| Unplanned::Invalid);
         let [names, values] =
             ["ExpressionAttributeNames", "ExpressionAttributeValues"].map(|name| request.get(name));
-        let bindings = Bindings::read(names, values).map_err(|_| Unplanned::Invalid)?;
+        let bindings = Bindings::read(names, values).map_err(Unplanned::Worded)?;
         let filter = match string("FilterExpression")? {
             None => None,
             Some(text) => {
-                let filter = Condition::read(Kind::Filter, &text, &bindings, checks)
-                    .map_err(|_| Unplanned::Invalid)?;
+                let filter =
+                    Condition::read(Kind::Filter, &text, &bindings, checks).map_err(Unplanned::Worded)?;
                 Some((text, filter))
             }
         };
@@ -57,7 +57,7 @@ impl<'a> Expressions<'a> {
             None => None,
             Some(text) => {
                 let projection =
-                    projection::read(&text, &bindings, checks, table).map_err(|_| Unplanned::Invalid)?;
+                    projection::read(&text, &bindings, checks, table).map_err(Unplanned::Worded)?;
                 Some((text, projection))
             }
         };
@@ -71,7 +71,7 @@ impl<'a> Expressions<'a> {
             return Err(Unplanned::Invalid);
         }
         if checks == Checks::All {
-            bindings.check_unused(&texts).map_err(|_| Unplanned::Invalid)?;
+            bindings.check_unused(&texts).map_err(Unplanned::Worded)?;
         }
         let count = match string("Select")?.as_deref() {
             Some("COUNT") if projection.is_none() => true,

@@ -28,7 +28,7 @@ use crate::context::PlanContext;
 use crate::items::physical::{Physical, holder, physical};
 use crate::items::{batch, fragments, identity};
 use crate::plan::{Explanation, Kind, Plan, Planned};
-use crate::preflight::pass_refusal;
+use crate::preflight::{pass_refusal, unplanned};
 use crate::refusal::{Unplanned, Unsent};
 use crate::request::{Request, malformed, quoted};
 use crate::tables::table_name;
@@ -68,8 +68,7 @@ pub(crate) fn plan(request: &Request<'_>, context: &PlanContext<'_>) -> Result<P
                     others.push(write);
                     batch.others.push(entry);
                 }
-                Err(Unplanned::Invalid) => return Ok(pass_refusal(OPERATION, request.body)),
-                Err(Unplanned::Refused(error)) => return Err(error),
+                Err(why) => return unplanned(OPERATION, request.body, why),
             }
         }
         if empty || !others.is_empty() {

@@ -13,8 +13,7 @@ use crate::answer::{rewrite, strip_metrics_list, strip_object};
 use crate::context::PlanContext;
 use crate::key::place;
 use crate::plan::{Plan, Single};
-use crate::preflight::pass_refusal;
-use crate::refusal::Unplanned;
+use crate::preflight::{pass_refusal, unplanned};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
 use crate::tables::table_name;
@@ -40,8 +39,7 @@ pub(crate) fn plan(
         for object in objects(operation, value).map_err(|_| malformed())? {
             let located = match place(&schema, context, object, &mut splice) {
                 Ok(located) => located,
-                Err(Unplanned::Invalid) => return Ok(pass_refusal(operation, request.body)),
-                Err(Unplanned::Refused(error)) => return Err(error),
+                Err(why) => return unplanned(operation, request.body, why),
             };
             match (&located.location.placement, operation) {
                 (

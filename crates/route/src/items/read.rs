@@ -22,7 +22,6 @@ use crate::context::{PlanContext, Side};
 use crate::dry_run::first_round;
 use crate::key::{Located, locate};
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
-use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::{Request, malformed, quoted};
 use crate::tables::table_name;
@@ -124,10 +123,7 @@ fn plan(
 }
 
 fn refused(operation: Operation, request: &Request<'_>, unplanned: Unplanned) -> Result<Plan, Error> {
-    match unplanned {
-        Unplanned::Invalid => Ok(pass_refusal(operation, request.body)),
-        Unplanned::Refused(error) => Err(error),
-    }
+    preflight::unplanned(operation, request.body, unplanned)
 }
 
 struct Read {

@@ -52,7 +52,7 @@ pub(crate) fn plan(
     let modern = match modernized(request, "QueryFilter") {
         Ok(modern) => modern,
         Err(Unplanned::Refused(error)) => return Err(error),
-        Err(Unplanned::Invalid) => return Ok(stable),
+        Err(Unplanned::Invalid | Unplanned::Worded(_)) => return Ok(stable),
     };
     let modern = modern.as_ref().map(Request::read).transpose()?;
     let expressed = modern.as_ref().unwrap_or(request);

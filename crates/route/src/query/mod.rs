@@ -53,7 +53,7 @@ use crate::key::place;
 use crate::legacy::modernized;
 use crate::plan::{Finish, Plan, Single};
 use crate::preflight;
-use crate::preflight::pass_refusal;
+use crate::preflight::{pass_refusal, unplanned};
 use crate::refusal::Unplanned;
 use crate::request::Request;
 use crate::shared::Shared;
@@ -84,8 +84,7 @@ fn untagged(
 ) -> Result<Plan, Error> {
     let modern = match modernized(request, "QueryFilter") {
         Ok(modern) => modern,
-        Err(Unplanned::Refused(error)) => return Err(error),
-        Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, request.body)),
+        Err(why) => return unplanned(Operation::Query, request.body, why),
     };
     let modern = modern.as_ref().map(Request::read).transpose()?;
     let expressed = modern.as_ref().unwrap_or(request);
@@ -104,16 +103,24 @@ fn untagged(
         // What a legacy filter may hold is the store's to say.
         Ok(plan) if in_legacy_words => Ok(preflight::as_it_came(Operation::Query, as_sent(), plan)),
         // What only the checks here find wrong the store may take: it decides.
-        Err(Unplanned::Invalid) => {
+        Err(Unplanned::Invalid | Unplanned::Worded(_)) => {
             read(Checks::Meaning).map(|plan| preflight::as_it_came(Operation::Query, as_sent(), plan))
         }
         planned => planned,
     };
     match planned {
         Ok(plan) => Ok(plan),
-        Err(Unplanned::Refused(error)) => Err(error),
-        Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Query, &as_sent())),
+        // Of expressions the client knows nothing that it did not send.
+        Err(Unplanned::Worded(error)) if modern.is_some() && names_expression(&error) => {
+            Ok(pass_refusal(Operation::Query, &as_sent()))
+        }
+        Err(why) => unplanned(Operation::Query, &as_sent(), why),
     }
+}
+
+/// Whether an error is about a parameter that takes the place of legacy ones.
+fn names_expression(error: &Error) -> bool {
+    error.message.as_deref().is_some_and(|message| message.contains("Expression"))
 }
 
 fn read(

@@ -219,10 +219,10 @@ fn key_condition(
     key: KeyAttributes<'_>,
     checks: Checks,
 ) -> Result<(Vec<Key>, Vec<Condition>), Unplanned> {
-    let read = KeyCondition::read(text, bindings, key, checks).map_err(|_| Unplanned::Invalid)?;
+    let read = KeyCondition::read(text, bindings, key, checks).map_err(Unplanned::Worded)?;
     let owned = |value: &Value, part, name: &str| {
         let value = KeyValue::from_value(value).map(KeyValue::into_owned).ok_or(Unplanned::Invalid)?;
-        value.check(part, name).map_err(|_| Unplanned::Invalid)?;
+        value.check(part, name).map_err(Unplanned::Worded)?;
         Ok::<Key, Unplanned>(value)
     };
     let partition = read.partition.iter().map(|(name, value)| owned(value, KeyPart::Partition, name));
