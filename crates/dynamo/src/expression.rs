@@ -7,6 +7,7 @@
 //! attribute (the caller knows the table).
 
 pub mod ast;
+mod attribute_updates;
 mod bindings;
 mod check;
 mod condition;

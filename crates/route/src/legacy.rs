@@ -3,6 +3,7 @@
 //!
 //! Elsewhere they pass on as they came: a store tests stored values, and only the partition key is stored otherwise than sent.
 
+pub(crate) mod expressed;
 mod lowering;
 
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind};
@@ -12,6 +13,7 @@ use heatsink_dynamo::{AttributeDefinition, Error, Item, Value, comparison};
 use heatsink_layout::Table;
 
 pub(crate) use self::lowering::modernized;
+use crate::index_key::legacy::Stored;
 use crate::index_key::{self, Spread};
 use crate::key::{Located, literal};
 use crate::request::Request;
@@ -156,6 +158,8 @@ pub(crate) enum Expected {
     Unchanged,
     /// The parameter, which asks of the partition key what the logical key makes of the comparison.
     Changed(Vec<u8>),
+    /// It has no form of its own for what these logical conditions mean of stored values ([`expressed`]).
+    NoForm(Vec<u8>),
     /// It means nothing here: the error is the answer, unless the store has words of its own for it.
     Meaningless(Error),
 }
@@ -182,10 +186,13 @@ pub(crate) fn expected(
             Err(Unreadable) => return Ok(meaningless(partition)),
         }
     }
-    if let Some(spread) = Spread::of(table, located)
-        && let Some(stored) = index_key::legacy::expected(changed.as_deref().unwrap_or(conditions), &spread)?
-    {
-        changed = Some(stored);
+    if let Some(spread) = Spread::of(table, located) {
+        let logical = changed.as_deref().unwrap_or(conditions);
+        match index_key::legacy::expected(logical, &spread)? {
+            Stored::Unmentioned => {}
+            Stored::InForm(stored) => changed = Some(stored),
+            Stored::NoForm => return Ok(Expected::NoForm(logical.to_vec())),
+        }
     }
     Ok(changed.map_or(Expected::Unchanged, Expected::Changed))
 }
@@ -261,25 +268,30 @@ fn replaced(
     Ok(changed.finish())
 }
 
-/// Whether one expected condition holds for an item.
-fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> {
+/// One expected condition as a test of an expression.
+fn expected_test(
+    condition: &[u8],
+    name: &str,
+    placeholders: &mut Placeholders,
+) -> Result<String, Unreadable> {
     let members = ["Value", "Exists", "ComparisonOperator", "AttributeValueList"];
     let [value, exists, operator, list] =
         json::attributes_of(condition, members)?.map(|raw| raw.filter(|raw| *raw != b"null"));
+    let mut said = |operator: &str, list: &[&[u8]]| test(name, operator, list, placeholders, Tests::Filter);
+    match (value, exists, operator, list) {
+        (Some(value), None | Some(b"true"), None, None) => said("EQ", &[value]),
+        (None, Some(b"false"), None, None) => said("NULL", &[]),
+        (None, None, Some(operator), None) => said(&json::string(operator)?, &[]),
+        (None, None, Some(operator), Some(list)) => said(&json::string(operator)?, &json::elements(list)?),
+        (Some(value), None, Some(operator), None) => said(&json::string(operator)?, &[value]),
+        _ => Err(Unreadable),
+    }
+}
+
+/// Whether one expected condition holds for an item.
+fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> {
     let mut placeholders = Placeholders::new();
-    let text = match (value, exists, operator, list) {
-        (Some(value), None | Some(b"true"), None, None) => {
-            test(name, "EQ", &[value], &mut placeholders, Tests::Filter)?
-        }
-        (None, None, Some(operator), Some(list)) => {
-            let operator = json::string(operator)?;
-            test(name, &operator, &json::elements(list)?, &mut placeholders, Tests::Filter)?
-        }
-        (Some(value), None, Some(operator), None) => {
-            test(name, &json::string(operator)?, &[value], &mut placeholders, Tests::Filter)?
-        }
-        _ => return Err(Unreadable),
-    };
+    let text = expected_test(condition, name, &mut placeholders)?;
     let [names, values] = placeholders.finish();
     let bindings = Bindings::read(names.as_deref(), values.as_deref()).map_err(|_| Unreadable)?;
     let condition =

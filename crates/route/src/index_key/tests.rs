@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use heatsink_dynamo::Item;
+use heatsink_dynamo::expression::{Bindings, Kind};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, TableSchema};
 use heatsink_layout::{
     By, Glob, Hash, KeyLayout, Layout, MigrationPhase, OfIndex, SortKey, Strategy as Spreading, TableLayouts,
@@ -154,4 +155,37 @@ fn what_cannot_be_said_is_refused_by_name() {
     let Some((_, Assigned::IfNotExists(_, default))) = stored.set.first() else { panic!("{stored:?}") };
     let key = table.index_key("t").unwrap();
     assert_eq!(**default, Assigned::Value(spread.stored(key, &Value::S("a".into()))));
+}
+
+/// A value with several stored forms is none of them, and orders are of logical values.
+#[test]
+fn expected_without_a_form_of_its_own_becomes_an_expression() {
+    let table = with_values(&[on_record("open", 4, None)]);
+    let key = table.index_key("t").unwrap();
+    let of = |item| Spread { table: &table, primary: PrimaryKey { partition: SortKey::S(item), sort: None } };
+    let held = |spread: &Spread<'_>| spread.held(key, &Value::S("open".into()));
+    let spread = ["a", "b", "c", "d", "e"].map(of).into_iter().find(|spread| held(spread).len() > 1).unwrap();
+    let forms = held(&spread);
+    for (operator, of_open, of_other) in [("NE", false, true), ("GT", false, true), ("LE", true, false)] {
+        let expected =
+            format!(r#"{{"t":{{"ComparisonOperator":"{operator}","AttributeValueList":[{{"S":"open"}}]}}}}"#);
+        let stored = legacy::expected(expected.as_bytes(), &spread).unwrap();
+        assert!(matches!(stored, legacy::Stored::NoForm), "{operator}");
+        let update = r#"{"n":{"Action":"ADD","Value":{"N":"1"}}}"#;
+        let body = format!(r#"{{"Expected":{expected},"AttributeUpdates":{update}}}"#).into();
+        let request = crate::request::Request::read(&body).unwrap();
+        let changes = crate::legacy::expressed::expressions(&request, expected.as_bytes(), &spread);
+        let body = crate::request::set_members(&body, &changes.unwrap().unwrap()).unwrap();
+        let member = |name: &str| heatsink_dynamo::json::member(&body, name).unwrap();
+        assert!(member("Expected").is_none() && member("AttributeUpdates").is_none());
+        let names = member("ExpressionAttributeNames");
+        let bindings = Bindings::read(names, member("ExpressionAttributeValues")).unwrap();
+        let text = |name: &str| heatsink_dynamo::json::string(member(name).unwrap()).unwrap();
+        let condition = Condition::parse(Kind::Condition, &text("ConditionExpression"), &bindings).unwrap();
+        for form in &forms {
+            assert_eq!(condition.holds(&item(Some(form))), of_open, "{operator} {form:?}");
+        }
+        assert_eq!(condition.holds(&item(Some(&Value::S("pending".into())))), of_other, "{operator}");
+        assert_eq!(Update::parse(&text("UpdateExpression"), &bindings).unwrap().add.len(), 1);
+    }
 }

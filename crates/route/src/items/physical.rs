@@ -13,7 +13,9 @@ use crate::answer;
 use crate::assigned::require_exists;
 use crate::context::PlanContext;
 use crate::expression::{self, Rewritten};
+use crate::index_key::Spread;
 use crate::key::{Located, place};
+use crate::legacy::expressed::expressions;
 use crate::legacy::{self, Expected};
 use crate::plan::{Finish, Plan, Single};
 use crate::preflight::pass_refusal;
@@ -72,7 +74,7 @@ pub(crate) fn physical<'a>(
     let mut splice = Splice::new(request.body);
     let located = match place(table, context, object, &mut splice) {
         Ok(located) => located,
-        Err(Unplanned::Invalid) => return Ok(Physical::Invalid),
+        Err(Unplanned::Invalid | Unplanned::Worded(_)) => return Ok(Physical::Invalid),
         Err(Unplanned::Refused(error)) => return Err(error),
     };
     let mut changes = match expression::rewrite(request, table, &located)? {
@@ -81,12 +83,20 @@ pub(crate) fn physical<'a>(
         Rewritten::Changed(changes) => changes,
         Rewritten::Meaningless(error) => return Ok(meaningless(request, &located, error)),
     };
-    match legacy::expected(request, table, &located)? {
-        Expected::Unchanged => {}
-        Expected::Changed(expected) => changes.push(("Expected", Some(expected))),
+    let expected = match legacy::expected(request, table, &located)? {
         Expected::Meaningless(error) => return Ok(meaningless(request, &located, error)),
-    }
-    if let Some(updates) = legacy::attribute_updates(request, table, &located)? {
+        Expected::NoForm(conditions) => match Spread::of(table, &located) {
+            Some(spread) => expressions(request, &conditions, &spread)?,
+            None => None,
+        },
+        Expected::Changed(expected) => Some(vec![("Expected", Some(expected))]),
+        Expected::Unchanged => None,
+    };
+    changes.extend(expected.into_iter().flatten());
+    // Expressions in the place of `Expected` are in the place of these, too.
+    if !changes.iter().any(|(name, _)| *name == "AttributeUpdates")
+        && let Some(updates) = legacy::attribute_updates(request, table, &located)?
+    {
         changes.push(("AttributeUpdates", Some(updates)));
     }
     let mut body = splice.finish(request.body);

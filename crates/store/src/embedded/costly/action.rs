@@ -98,7 +98,7 @@ impl Action {
             .map(|text| Condition::parse(Kind::Condition, text, &bindings))
             .transpose()?;
         let update = match &self.legacy {
-            Some(legacy) => legacy::update(legacy),
+            Some(legacy) => Update::of_attribute_updates(legacy),
             None => self.update.as_ref().map(|text| Update::parse(text, &bindings)).transpose()?,
         };
         bindings.check_unused(&texts)?;

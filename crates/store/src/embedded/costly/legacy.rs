@@ -1,4 +1,4 @@
-//! Legacy parameters: converts `AttributeUpdates` to an update expression and back, and checks conditions on binaries.
+//! Legacy parameters: writes an update as `AttributeUpdates`, and checks conditions on binaries.
 
 use heatsink_dynamo::expression::{Assigned, Path, Update};
 use heatsink_dynamo::{Error, Operation, Value, comparison, json};
@@ -7,25 +7,6 @@ use super::refused;
 
 /// The longest binary that a legacy condition may search for, in bytes. It is searched at every place of the item's.
 const BINARY: usize = 2048;
-
-/// The effect of an `AttributeUpdates`; `None` if the engine will refuse its form.
-pub(super) fn update(raw: &[u8]) -> Option<Update> {
-    let mut update = Update::default();
-    for (name, one) in json::members(raw).ok()? {
-        let path = Path::root(name);
-        let [action, value] = json::attributes_of(one, ["Action", "Value"]).ok()?;
-        let action = action.map(json::string).transpose().ok()?;
-        let value = value.map(Value::read).transpose().ok()?;
-        match (action.as_deref().unwrap_or("PUT"), value) {
-            ("PUT", Some(value)) => update.set.push((path, Assigned::Value(value))),
-            ("ADD", Some(value)) => update.add.push((path, value)),
-            ("DELETE", Some(value)) => update.delete.push((path, value)),
-            ("DELETE", None) => update.remove.push(path),
-            _ => return None,
-        }
-    }
-    Some(update)
-}
 
 /// An update of top-level attributes as `AttributeUpdates`.
 pub(super) fn written(update: &Update) -> Vec<u8> {
