@@ -43,22 +43,15 @@ pub(super) fn predicate(condition: &Condition, kind: Kind, faults: &mut Faults) 
     let mut note = |grave, message: String| faults.note(grave, kind, &message);
     match condition {
         Condition::Compare(left, comparator, right) => {
-            distinct(comparator.symbol(), left, right, &mut note);
+            distinct(comparator.symbol(), left, &[right], &mut note);
             if !matches!(comparator, Comparator::Eq | Comparator::Ne) {
-                for operand in [left, right] {
-                    if let Some(name) = literal(operand).filter(|name| !matches!(*name, "S" | "N" | "B")) {
-                        note(
-                            Grave::Function,
-                            format!(
-                                "Incorrect operand type for operator or function; operator: {}, operand type: {name}",
-                                comparator.symbol()
-                            ),
-                        );
-                    }
-                }
+                ordered(comparator.symbol(), &[left, right], &mut note);
             }
         }
-        Condition::Between(_, Operand::Value(low), Operand::Value(high)) => {
+        Condition::Between(tested, low, high) => {
+            distinct("BETWEEN", tested, &[low, high], &mut note);
+            ordered("BETWEEN", &[tested, low, high], &mut note);
+            let (Operand::Value(low), Operand::Value(high)) = (low, high) else { return };
             let complaint = if low.type_name() != high.type_name() {
                 "same data type for lower and upper bounds"
             } else if eval::compare(low, Comparator::Gt, high) {
@@ -76,14 +69,15 @@ pub(super) fn predicate(condition: &Condition, kind: Kind, faults: &mut Faults) 
             );
         }
         Condition::BeginsWith(first, second) => {
-            distinct("begins_with", first, second, &mut note);
+            distinct("begins_with", first, &[second], &mut note);
             for operand in [first, second] {
                 if let Some(name) = literal(operand).filter(|name| !matches!(*name, "S" | "B")) {
                     note(Grave::Function, wrong_type("begins_with", name));
                 }
             }
         }
-        Condition::Contains(first, second) => distinct("contains", first, second, &mut note),
+        Condition::Contains(first, second) => distinct("contains", first, &[second], &mut note),
+        Condition::In(first, others) => distinct("IN", first, &others.iter().collect::<Vec<_>>(), &mut note),
         _ => {}
     }
 }
@@ -110,6 +104,14 @@ pub(super) fn type_name(operand: Operand) -> Result<String, String> {
     }
 }
 
+/// Notes the first literal that has no order.
+fn ordered(operator: &str, operands: &[&Operand], note: &mut impl FnMut(Grave, String)) {
+    let mut literals = operands.iter().filter_map(|operand| literal(operand));
+    if let Some(name) = literals.find(|name| !matches!(*name, "S" | "N" | "B")) {
+        note(Grave::Function, wrong_type(operator, name));
+    }
+}
+
 fn wrong_type(function: &str, name: &str) -> String {
     format!(
         "Incorrect operand type for operator or function; operator or function: {function}, operand type: {name}"
@@ -124,10 +126,14 @@ fn literal(operand: &Operand) -> Option<&'static str> {
     }
 }
 
-fn distinct(operator: &str, first: &Operand, second: &Operand, note: &mut impl FnMut(Grave, String)) {
-    if first == second
-        && let Some(path) = first.path()
-    {
+/// Notes a path that is compared with itself; of sizes it may be.
+pub(super) fn distinct(
+    operator: &str,
+    first: &Operand,
+    others: &[&Operand],
+    note: &mut impl FnMut(Grave, String),
+) {
+    if let (Operand::Path(path), true) = (first, others.contains(&first)) {
         note(
             Grave::Distinct,
             format!(

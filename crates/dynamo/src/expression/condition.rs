@@ -83,12 +83,18 @@ impl Parser<'_, '_> {
     }
 
     fn negation(&mut self) -> Result<Node, Error> {
-        if !self.takes_word("NOT") {
-            return self.predicate();
+        let mut negations = 0_usize;
+        while self.takes_word("NOT") {
+            self.operator()?;
+            negations += 1;
         }
-        self.operator()?;
-        let inner = self.deeper(Self::negation)?;
-        Ok(Node::Condition(Condition::Not(Box::new(self.condition(inner)?))))
+        let inner = self.predicate()?;
+        if negations == 0 {
+            return Ok(inner);
+        }
+        let inner = self.condition(inner)?;
+        let negated = !negations.is_multiple_of(2);
+        Ok(Node::Condition(if negated { Condition::Not(Box::new(inner)) } else { inner }))
     }
 
     fn predicate(&mut self) -> Result<Node, Error> {
@@ -235,13 +241,17 @@ impl Parser<'_, '_> {
         match (name, first, second) {
             ("attribute_exists", Operand::Path(path), _) => Condition::Exists(path),
             ("attribute_not_exists", Operand::Path(path), _) => Condition::NotExists(path),
-            ("attribute_type", Operand::Path(path), Some(kind)) => match check::type_name(kind) {
-                Ok(kind) => Condition::Type(path, kind),
-                Err(message) => {
-                    self.faults.note_lost(Grave::Function, self.kind, &message);
-                    Condition::And(Vec::new())
+            ("attribute_type", of, Some(kind)) => {
+                let (at, faults) = (self.kind, &mut self.faults);
+                check::distinct(name, &of, &[&kind], &mut |grave, message| faults.note(grave, at, &message));
+                match check::type_name(kind) {
+                    Ok(kind) => has_type(of, kind),
+                    Err(message) => {
+                        self.faults.note_lost(Grave::Function, self.kind, &message);
+                        Condition::And(Vec::new())
+                    }
                 }
-            },
+            }
             ("begins_with", first, Some(second)) => Condition::BeginsWith(first, second),
             ("contains", first, Some(second)) => Condition::Contains(first, second),
             _ => {
@@ -269,6 +279,19 @@ impl Parser<'_, '_> {
             "Incorrect number of operands for operator or function; operator or function: {name}, number of operands: {given}"
         );
         self.faults.note_lost(Grave::Operand, self.kind, &message);
+    }
+}
+
+/// That an operand has a type. Of what is no path that is a comparison: a literal's type is known, and a size is a number.
+fn has_type(operand: Operand, kind: String) -> Condition {
+    // With a comparator that does not hold for what is missing.
+    let with_itself = |comparator| Condition::Compare(operand.clone(), comparator, operand.clone());
+    match &operand {
+        Operand::Path(path) => Condition::Type(path.clone(), kind),
+        Operand::Size(_) if kind == "N" => with_itself(Comparator::Eq),
+        Operand::Size(_) => with_itself(Comparator::Lt),
+        Operand::Value(value) if value.type_name() == kind => with_itself(Comparator::Eq),
+        Operand::Value(_) => with_itself(Comparator::Ne),
     }
 }
 

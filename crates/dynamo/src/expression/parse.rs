@@ -12,8 +12,8 @@ use crate::{Error, Value};
 /// parser's stack small.
 const MAX_DEPTH: usize = 100;
 
-/// The largest list index in a path. AWS refuses large ones without publishing the bound.
-const MAX_INDEX: usize = u32::MAX as usize;
+/// The largest list index in a path, as tried on DynamoDB Local 1.11.478. AWS refuses large ones without publishing the bound.
+const MAX_INDEX: usize = i32::MAX as usize;
 
 pub(super) struct Parser<'t, 'b> {
     pub(super) kind: Kind,

@@ -71,7 +71,10 @@ fn conditions_are_refused_in_dynamodbs_words() {
             "size(:n) > :n",
             "Incorrect operand type for operator or function; operator or function: size, operand type: N",
         ),
-        ("a < :l", "Incorrect operand type for operator or function; operator: <, operand type: L"),
+        (
+            "a < :l",
+            "Incorrect operand type for operator or function; operator or function: <, operand type: L",
+        ),
         (
             "a = a",
             "The first operand must be distinct from the remaining operands for this operator or function; operator: =, first operand: [a]",

@@ -126,7 +126,7 @@ structures! {
     }
     QUERY = QueryInput {
         may Limit: LIMIT, may Select: SELECT, may ReturnConsumedCapacity: CAPACITY, must TableName: TABLE,
-        may IndexName: STRING, may AttributesToGet: STRINGS, may ConsistentRead: Flag, may KeyConditions: CONDITIONS,
+        may IndexName: STRING, may AttributesToGet: SOME_STRINGS, may ConsistentRead: Flag, may KeyConditions: CONDITIONS,
         may QueryFilter: CONDITIONS, may ConditionalOperator: STRING, may ScanIndexForward: Flag,
         may ExclusiveStartKey: VALUES, may ProjectionExpression: STRING, may FilterExpression: STRING,
         may KeyConditionExpression: STRING, may ExpressionAttributeNames: NAMES, may ExpressionAttributeValues: VALUES,
@@ -134,7 +134,7 @@ structures! {
     SCAN = ScanInput {
         may Limit: LIMIT, may Segment: SEGMENT, may TotalSegments: SEGMENTS, may Select: SELECT,
         may ReturnConsumedCapacity: CAPACITY, must TableName: TABLE,
-        may IndexName: STRING, may AttributesToGet: STRINGS, may ConsistentRead: Flag, may ScanFilter: CONDITIONS,
+        may IndexName: STRING, may AttributesToGet: SOME_STRINGS, may ConsistentRead: Flag, may ScanFilter: CONDITIONS,
         may ConditionalOperator: STRING, may ExclusiveStartKey: VALUES, may ProjectionExpression: STRING,
         may FilterExpression: STRING, may ExpressionAttributeNames: NAMES, may ExpressionAttributeValues: VALUES,
     }
@@ -154,7 +154,7 @@ structures! {
     }
     KEYS_AND_ATTRIBUTES = KeysAndAttributes {
         must Keys: Shape::List(&List { least: 1, most: 100, wording: Wording::Unquoted, ..list(ITEM) }),
-        may AttributesToGet: STRINGS, may ConsistentRead: Flag, may ProjectionExpression: STRING,
+        may AttributesToGet: SOME_STRINGS, may ConsistentRead: Flag, may ProjectionExpression: STRING,
         may ExpressionAttributeNames: NAMES,
     }
     BATCH_WRITE_ITEM = BatchWriteItemInput {

@@ -49,6 +49,12 @@ fn stricter_than_the_engine(message: &str) -> bool {
         || message.contains("Two document paths conflict")
 }
 
+/// What the engine refuses and DynamoDB Local 1.11.478 does not: sizes may be compared with themselves.
+fn stricter_than_we<T>(theirs: &Outcome<T>, text: &str) -> bool {
+    text.contains("contains(size(")
+        && matches!(theirs, Outcome::Refused(message) if message.contains("must be distinct"))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
@@ -59,6 +65,9 @@ proptest! {
         engine.fill(&items);
         let sent = Sent::new(|fresh| tree.render(fresh));
         let theirs = engine.scan(&sent);
+        if stricter_than_we(&theirs, &sent.text) {
+            return Ok(());
+        }
         match Condition::parse(Kind::Filter, &sent.text, &sent.bindings()) {
             Ok(parsed) => {
                 let ours = items.iter().filter(|item| parsed.holds(item)).map(|item| item["pk"].clone()).collect();
@@ -81,7 +90,9 @@ proptest! {
         engine.fill(item.as_slice());
         let sent = Sent::new(|fresh| tree.render(fresh));
         if let Ok(parsed) = Condition::parse(Kind::Condition, &sent.text, &sent.bindings()) {
-            prop_assert_eq!(Outcome::Done(parsed.holds(&item.unwrap_or_default())), engine.check("k", &sent), "{}", sent.text);
+            let theirs = engine.check("k", &sent);
+            let ours = Outcome::Done(parsed.holds(&item.unwrap_or_default()));
+            prop_assert!(stricter_than_we(&theirs, &sent.text) || ours == theirs, "{}: {:?} / {:?}", sent.text, ours, theirs);
         }
     }
 
@@ -95,9 +106,10 @@ proptest! {
         if let Ok(parsed) = Condition::parse(Kind::Condition, &sent.text, &sent.bindings()) {
             let substituted = parsed.substitute("pk", &Value::S("x".into()));
             let rewritten = Sent::new(|fresh| substituted.render(fresh));
-            prop_assert_eq!(
-                Outcome::Done(parsed.holds(&logical)), engine.check("x#~1", &rewritten),
-                "{} -> {}", sent.text, rewritten.text
+            let (ours, theirs) = (Outcome::Done(parsed.holds(&logical)), engine.check("x#~1", &rewritten));
+            prop_assert!(
+                stricter_than_we(&theirs, &rewritten.text) || ours == theirs,
+                "{} -> {}: {:?} / {:?}", sent.text, rewritten.text, ours, theirs
             );
         }
     }

@@ -11,7 +11,9 @@ mod answer;
 mod costly;
 mod describe;
 mod engine;
+mod expressions;
 pub(crate) mod file;
+mod key_condition;
 mod pages;
 mod query_end;
 mod refusal;
@@ -36,6 +38,7 @@ use costly::evaluator::Evaluator;
 use costly::filter::Filtered;
 use costly::write::{Costly, Look, Seen};
 use engine::{Engine, drive};
+use expressions::NO_TABLE;
 pub use synchronous::Synchronous;
 use worker::Worker;
 
@@ -115,6 +118,10 @@ impl Embedded {
             costly::reading::check(operation, &body)?;
             costly::legacy::check(operation, &body)?;
             costly::statement::check(operation, &body)?;
+            if let Some(error) = expressions::refusal(operation, &body) {
+                let error = refusal::enveloped(operation, error);
+                return Err(self.first_of_several(operation, &body, act, error).await);
+            }
             if let Some(filtered) = Filtered::read(operation, &body)? {
                 return self.filtered(operation, filtered, &body, act).await;
             }
@@ -135,6 +142,27 @@ impl Embedded {
             self.worker.run(body.len(), asked).await?
         };
         finish(operation, done)
+    }
+
+    /// The mistake that DynamoDB tells, where `error` is one of the request's.
+    async fn first_of_several(&self, operation: Operation, body: &Bytes, act: Act, error: Error) -> Error {
+        let Some(asked) = expressions::without_table(operation, body) else { return error };
+        let asked = match read(operation, &asked, act) {
+            Ok(asked) => asked,
+            Err(first) => return first,
+        };
+        let found = self.worker.run(body.len(), move |engine| match engine.storage.table_exists(NO_TABLE) {
+            Ok(false) => asked(engine).err(),
+            _ => None,
+        });
+        match found.await {
+            Err(stopped) => stopped,
+            Ok(Some(found)) => match refusal::refused(operation, found) {
+                first if first.code == Code::ResourceNotFoundException => error,
+                first => first,
+            },
+            Ok(None) => error,
+        }
     }
 
     /// Reads a page whose filter may be evaluated afterwards, on the evaluator's thread.

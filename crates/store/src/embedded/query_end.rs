@@ -12,6 +12,8 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Checks, KeyCondition};
 use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, KeyValue, json};
 
+use super::key_condition;
+
 /// Corrects the engine's answer to a Query.
 pub(super) fn hold(
     body: Bytes,
@@ -19,6 +21,7 @@ pub(super) fn hold(
 ) -> BoxFuture<'_, Result<Bytes, Error>> {
     async move {
         let answer = answer.await?;
+        key_condition::check(&body)?;
         let Some(end) = End::of(&body) else { return Ok(answer) };
         // The engine has found nothing else wrong.
         if member(&body, "ExclusiveStartKey").is_some_and(|start| end.is(start)) {

@@ -66,6 +66,14 @@ pub(super) fn refused(operation: Operation, why: DynoxideError) -> Error {
     error
 }
 
+/// An error of an expression, as the operation tells it.
+pub(super) fn enveloped(operation: Operation, error: Error) -> Error {
+    match error.message.as_deref().filter(|_| operation.writes_one_item()) {
+        Some(message) => of_the_request(operation, message),
+        None => error,
+    }
+}
+
 fn of_the_request(operation: Operation, message: &str) -> Error {
     match operation {
         Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {

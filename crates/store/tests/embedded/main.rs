@@ -1,6 +1,7 @@
 //! The embedded store through its one door: what goes in comes out, in order, and bad input harms nobody.
 
 mod describe;
+mod expressions;
 mod files;
 mod legacy_conditions;
 mod query_end;
