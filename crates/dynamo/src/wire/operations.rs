@@ -24,6 +24,12 @@ const TABLE: Shape = Shape::Text(&Text { least: 3, most: 255, words: &[], named:
 /// A PartiQL statement (service model: `PartiQLStatement`). An empty one is refused by who parses it.
 const STATEMENT: Shape = Shape::Text(&Text { least: 0, most: 8192, words: &[], named: Named::Plain });
 const TOKEN: Shape = Shape::Text(&Text { least: 1, most: 36, words: &[], named: Named::Plain });
+const STREAM: Shape = Shape::Text(&Text { least: 37, most: 1024, words: &[], named: Named::Plain });
+const SHARD: Shape = Shape::Text(&Text { least: 28, most: 65, words: &[], named: Named::Plain });
+const ITERATOR: Shape = Shape::Text(&Text { least: 1, most: 2048, words: &[], named: Named::Plain });
+const SEQUENCE_NUMBER: Shape = Shape::Text(&Text { least: 21, most: 40, words: &[], named: Named::Plain });
+const ITERATOR_TYPE: Shape =
+    Shape::Text(&words(&["AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON"]));
 const CAPACITY: Shape = Shape::Text(&words(&["INDEXES", "TOTAL", "NONE"]));
 const METRICS: Shape = Shape::Text(&words(&["SIZE", "NONE"]));
 const ON_FAILURE: Shape = Shape::Text(&words(&["ALL_OLD", "NONE"]));
@@ -80,6 +86,10 @@ pub(super) fn request(operation: Operation) -> &'static Structure {
         Operation::BatchWriteItem => &BATCH_WRITE_ITEM,
         Operation::CreateTable => &CREATE_TABLE,
         Operation::DeleteItem => &DELETE_ITEM,
+        Operation::DescribeStream => &DESCRIBE_STREAM,
+        Operation::GetRecords => &GET_RECORDS,
+        Operation::GetShardIterator => &GET_SHARD_ITERATOR,
+        Operation::ListStreams => &LIST_STREAMS,
         Operation::DeleteTable | Operation::DescribeTable | Operation::DescribeTimeToLive => &ONE_TABLE,
         Operation::ExecuteStatement => &EXECUTE_STATEMENT,
         Operation::ExecuteTransaction => &EXECUTE_TRANSACTION,
@@ -220,6 +230,15 @@ structures! {
     PARAMETERIZED_STATEMENT = ParameterizedStatement {
         must Statement: STATEMENT, may Parameters: Shape::List(&list(Any)), may ReturnValuesOnConditionCheckFailure: STRING,
     }
+    DESCRIBE_STREAM = DescribeStreamInput {
+        must StreamArn: STREAM, may Limit: LIMIT, may ExclusiveStartShardId: SHARD, may ShardFilter: Shape::Structure(&SHARD_FILTER),
+    }
+    SHARD_FILTER = ShardFilter { may Type: STRING, may ShardId: SHARD }
+    GET_RECORDS = GetRecordsInput { must ShardIterator: ITERATOR, may Limit: LIMIT }
+    GET_SHARD_ITERATOR = GetShardIteratorInput {
+        must StreamArn: STREAM, must ShardId: SHARD, must ShardIteratorType: ITERATOR_TYPE, may SequenceNumber: SEQUENCE_NUMBER,
+    }
+    LIST_STREAMS = ListStreamsInput { may TableName: TABLE, may Limit: LIMIT, may ExclusiveStartStreamArn: STREAM }
     ONE_TABLE = DescribeTableInput { may TableName: STRING }
     LIST_TABLES = ListTablesInput { may ExclusiveStartTableName: STRING, may Limit: INTEGER }
     TAGS = TagResourceInput { may ResourceArn: STRING, may Tags: Shape::List(&list(Shape::Structure(&TAG))), may TagKeys: STRINGS, may NextToken: STRING }

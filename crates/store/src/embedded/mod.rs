@@ -17,7 +17,9 @@ mod key_condition;
 mod pages;
 mod query_end;
 mod refusal;
+mod streams;
 mod synchronous;
+mod table_streams;
 mod token_table;
 mod tokens;
 mod worker;
@@ -106,7 +108,10 @@ impl Embedded {
             wire::check(operation, &body)?;
             let request: serde_json::Value =
                 serde_json::from_slice(&body).map_err(|why| refusal::unreadable(operation, &why))?;
-            let answer = move |engine: &Engine| describe::answer(engine, operation, &request, &address);
+            let answer = move |engine: &Engine| match streams::answers(operation) {
+                true => streams::answer(engine, operation, &request),
+                false => describe::answer(engine, operation, &request, &address),
+            };
             answer::write(&self.worker.run(body.len(), answer).await??)
         }
         .boxed()
@@ -264,7 +269,7 @@ fn finish(operation: Operation, done: Done) -> Result<Bytes, Error> {
 
 impl Store for Embedded {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        if describe::answers(operation) {
+        if describe::answers(operation) || streams::answers(operation) {
             return self.describe(operation, body);
         }
         macro_rules! dispatch {
@@ -291,18 +296,14 @@ impl Store for Embedded {
             BatchExecuteStatement => plain!(batch_execute_statement),
             BatchGetItem => plain!(batch_get_item),
             BatchWriteItem => plain!(batch_write_item),
-            CreateTable => plain!(create_table),
+            CreateTable => table_streams::create_table,
             DeleteItem => plain!(delete_item),
-            DeleteTable => with_vectors!(delete_table),
-            DescribeStream => plain!(describe_stream),
+            DeleteTable => table_streams::delete_table,
             DescribeTable => with_vectors!(describe_table),
             DescribeTimeToLive => plain!(describe_time_to_live),
             ExecuteStatement => plain!(execute_statement),
             ExecuteTransaction => tokens::execute_transaction,
             GetItem => plain!(get_item),
-            GetRecords => plain!(get_records),
-            GetShardIterator => plain!(get_shard_iterator),
-            ListStreams => plain!(list_streams),
             ListTables => plain!(list_tables),
             ListTagsOfResource => plain!(list_tags_of_resource),
             PutItem => plain!(put_item),
@@ -313,7 +314,7 @@ impl Store for Embedded {
             TransactWriteItems => tokens::transact_write_items,
             UntagResource => plain!(untag_resource),
             UpdateItem => plain!(update_item),
-            UpdateTable => with_vectors!(update_table),
+            UpdateTable => table_streams::update_table,
             UpdateTimeToLive => plain!(update_time_to_live),
         }
     }

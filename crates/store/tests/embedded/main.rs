@@ -4,6 +4,7 @@ mod describe;
 mod expressions;
 mod files;
 mod legacy_conditions;
+mod model;
 mod query_end;
 mod stall;
 mod support;
