@@ -6,6 +6,7 @@ mod access_log;
 mod blocking;
 mod budget;
 mod execute;
+mod former_stream;
 mod gateway;
 mod heat;
 pub mod http;

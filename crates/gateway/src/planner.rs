@@ -14,7 +14,7 @@ use heatsink_route::{Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
 use crate::blocking;
-use crate::missing_table;
+use crate::{former_stream, missing_table};
 
 /// How often a request that waits for a layout to change looks whether one has.
 const HELD_LOOK: Duration = Duration::from_millis(5);
@@ -107,6 +107,9 @@ impl Planner<'_> {
                     return Err(missing_table::stream(name));
                 }
             }
+        }
+        if operation == Operation::GetShardIterator && !pass.is_missing() {
+            Box::pin(former_stream::check(self.store, self.control, body)).await?;
         }
         let view = self.control.view(&pass);
         match blocking::run(body.len(), || self.router.plan_among(operation, body, &names, &view)) {

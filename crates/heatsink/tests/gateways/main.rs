@@ -8,6 +8,7 @@ mod composite_index;
 mod conflicts;
 mod copies;
 mod counter;
+mod former_stream;
 #[path = "../late/mod.rs"]
 mod late;
 mod missing_tables;
