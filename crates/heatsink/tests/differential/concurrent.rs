@@ -28,7 +28,6 @@ use crate::compare::{self, Answer};
 use crate::generate::{self, Step};
 use crate::judge::Judge;
 use crate::late::Late;
-use crate::mistakes::{Comparison, compared};
 use crate::shrink::Case;
 use crate::world::{self, World};
 use crate::{counters, physical};
@@ -192,9 +191,6 @@ impl<'a> History<'a> {
             }
             tally.writes += 1;
             let left = compare::run(&*plain, &write.step);
-            if compared(self.case.judge, &write.step, &left, &write.answer) == Comparison::Overlooked {
-                return None;
-            }
             if let Some(what) = compare::difference(self.case, &write.step, &left, &write.answer) {
                 return Some(format!("{} {}\n{what}", write.step.operation, write.step.body));
             }

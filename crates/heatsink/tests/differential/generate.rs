@@ -3,6 +3,7 @@
 
 use fastrand::Rng;
 use heatsink_dynamo::Operation;
+use heatsink_dynamo::partiql::tables_at;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
@@ -67,7 +68,13 @@ fn step(rng: &mut Rng, tables: &[Table]) -> Step {
         return legacy::step(rng, table);
     }
     if rng.u32(..4) == 0 {
-        return partiql::step(rng, tables, table);
+        let mut step = partiql::step(rng, tables, table);
+        if rng.u32(..50) == 0
+            && let Some(members) = step.body.as_object_mut()
+        {
+            names_another(rng, members);
+        }
+        return step;
     }
     let (operation, mut body) = match rng.u32(..100) {
         0..=22 => (Operation::PutItem, put(rng, table)),
@@ -409,13 +416,21 @@ fn reading_options(
 fn spoil(rng: &mut Rng, body: &mut Json) {
     let Some(members) = body.as_object_mut().filter(|members| !members.is_empty()) else { return };
     match rng.u32(..9) {
-        0 => drop(members.insert("TableName".to_owned(), json!("Missing"))),
+        0 => names_another(rng, members),
         1 => {
             let names: Vec<String> = members.keys().cloned().collect();
             members.remove(&names[rng.usize(..names.len())]);
         }
         2 => drop(members.insert("ExpressionAttributeValues".to_owned(), json!({":unused": {"S": "x"}}))),
-        3 => drop(members.insert("Limit".to_owned(), json!(0))),
+        3 => {
+            let (name, value) = [
+                ("Limit", json!(0)),
+                ("ReturnConsumedCapacity", json!("BOGUS")),
+                ("AttributesToGet", json!([])),
+            ][rng.usize(..3)]
+            .clone();
+            members.insert(name.to_owned(), value);
+        }
         4 => drop(members.insert("IndexName".to_owned(), json!("no-such-index"))),
         5 => {
             for name in ["Key", "Item"] {
@@ -444,9 +459,36 @@ fn spoil(rng: &mut Rng, body: &mut Json) {
                 ["KeyConditionExpression", "FilterExpression", "ConditionExpression", "UpdateExpression"]
             {
                 if let Some(Json::String(expression)) = members.get_mut(name) {
-                    expression.push_str([" AND", " )", " = :none", " #none"][rng.usize(..4)]);
+                    let ends = [
+                        " AND",
+                        " )",
+                        " = :none",
+                        " #none",
+                        " AND v = v",
+                        " AND v[99999999999] = n",
+                        " AND v IN (n, v)",
+                    ];
+                    expression.push_str(ends[rng.usize(..ends.len())]);
                 }
             }
         }
+    }
+}
+
+/// Names a table that is not there, or that cannot be, in the place of one of the request's, beside whatever else is wrong with it.
+fn names_another(rng: &mut Rng, members: &mut Map<String, Json>) {
+    let other = ["Missing", "bad!name"][rng.usize(..2)];
+    if let Some(Json::Object(tables)) = members.get_mut("RequestItems") {
+        if let Some(name) = tables.keys().next().cloned()
+            && let Some(requests) = tables.remove(&name)
+        {
+            tables.insert(other.to_owned(), requests);
+        }
+    } else if let Some(Json::String(statement)) = members.get_mut("Statement") {
+        if let Some((_, place)) = tables_at(statement).first().cloned() {
+            statement.replace_range(place, &format!("\"{other}\""));
+        }
+    } else {
+        members.insert("TableName".to_owned(), json!(other));
     }
 }

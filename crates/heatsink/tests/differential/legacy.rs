@@ -127,6 +127,9 @@ fn conditions(rng: &mut Rng, most: usize) -> Json {
         let name = ROOTS[rng.usize(..ROOTS.len())];
         let operand = match name {
             "pk" | "sk" if rng.u32(..4) > 0 => values::key(rng, "S", name == "pk"),
+            // Keys of indexes.
+            "t" if rng.u32(..4) > 0 => values::index_key(rng, "S"),
+            "b" if rng.u32(..4) > 0 => values::index_key(rng, "B"),
             _ => values::any(rng, 0),
         };
         let (operator, list) = match rng.u32(..10) {

@@ -1,8 +1,7 @@
 //! Requests with mistakes: which of the answers to them are equal enough.
 //!
-//! DynamoDB reads the whole of every expression before it does anything. The embedded engine finds a placeholder without a definition only when it
-//! evaluates that far, so which of several mistakes it tells depends on the items it meets, and now and then it finds none. Sharding reads
-//! first, as DynamoDB does. This file says of a request by itself, not of its answers, whether its placeholders are in order.
+//! DynamoDB reads the whole of every expression before it does anything, and so do the embedded store and sharding. Which of several mistakes is
+//! told can differ. This file says of a request by itself, not of its answers, whether its placeholders are in order.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +22,6 @@ pub enum Comparison {
     EitherMistake,
     /// Both refuse the same, each in words of its own (`lacking`); or what only a cursor that nobody was given meets.
     OtherWords,
-    /// The engine overlooked a mistake that DynamoDB refuses, and sharding did not. If it wrote, the stores are no longer equal.
-    Overlooked,
 }
 
 /// What `plain` and `sharded` are to each other. Only a request that DynamoDB is known to refuse is ever anything but comparable.
@@ -56,11 +53,19 @@ pub fn compared(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> 
         {
             Comparison::EitherMistake
         }
+        // Of several tables of a batch one is not there, and another has a mistake of its own.
+        (Some(plain), Some(sharded))
+            if several
+                && [&plain, &sharded].iter().all(|code| {
+                    ["ResourceNotFoundException", "ValidationException"].contains(&code.as_str())
+                }) =>
+        {
+            Comparison::EitherMistake
+        }
         (Some(plain), Some(sharded)) if (several || disorder.unused) && plain == sharded => {
             Comparison::EitherMistake
         }
         (Some(_), _) if disorder.undefined && refused => Comparison::EitherMistake,
-        (None, _) if disorder.undefined && refused => Comparison::Overlooked,
         _ => Comparison::Comparable,
     }
 }
