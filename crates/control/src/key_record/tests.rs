@@ -75,7 +75,7 @@ fn older_builds_read_no_record_of_a_counter() {
 fn a_long_key_stands_by_its_hash_in_a_form_that_older_builds_refuse() {
     let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
     let of = |key: Vec<u8>, key_type| KeyRecord { key, key_type, ..record(calculated.clone(), None) };
-    for one in [of(vec![b'k'; 2_042], KeyType::S), of(vec![0, 255].repeat(1_000), KeyType::B)] {
+    for one in [of(vec![b'k'; 2_042], KeyType::S), of([0, 255].repeat(1_000), KeyType::B)] {
         let item = one.item(&table()).unwrap();
         assert_eq!(item["form"]["N"], "7");
         assert_eq!(KeyRecord::read(&item).unwrap(), one);
