@@ -35,7 +35,7 @@ pub trait Store: Send + Sync + 'static {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>>;
 
     /// Executes one request if `permit` still allows it when the request is ready to be sent: signed, and with a connection. It is asked before each
-    /// attempt.
+    /// write to that: a request that it stops allowing half-way is cut off.
     ///
     /// # Errors
     /// The permit's own; those of [`call`](Self::call).
@@ -54,10 +54,10 @@ pub trait Store: Send + Sync + 'static {
 
 /// Decides whether a request may be sent now.
 pub trait Permit: Send + Sync {
-    /// Asked right before the request is written to its connection.
+    /// Asked right before each write of the request to its connection.
     ///
     /// # Errors
-    /// Why it must not be sent. Nothing was done then.
+    /// Why it must not be sent. Nothing was done, if nothing was written before.
     fn check(&self) -> Result<(), Error>;
 }
 

@@ -12,10 +12,10 @@ use aws_credential_types::provider::{SharedCredentialsProvider, error::Credentia
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, ManualEnv, RealEnv};
-use heatsink_store::Store;
 use heatsink_store::upstream::{Bounds, Endpoint, Upstream};
+use heatsink_store::{Permit, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// What the server does with the n-th request, counted over all connections.
 type Script = Arc<dyn Fn(usize) -> Act + Send + Sync>;
@@ -391,4 +391,84 @@ async fn operations_on_the_account_are_off_unless_allowed() {
     }
     assert_eq!(fake.requests().len(), 3);
     fake.upstream().with_account_operations().call(Operation::PutResourcePolicy, body()).await.unwrap();
+}
+
+/// A permit that counts how often it is asked, and allows the first so many writes.
+struct Allows {
+    writes: usize,
+    asked: AtomicUsize,
+}
+
+impl Allows {
+    fn writes(writes: usize) -> Self {
+        Allows { writes, asked: AtomicUsize::new(0) }
+    }
+}
+
+impl Permit for Allows {
+    fn check(&self) -> Result<(), Error> {
+        if self.asked.fetch_add(1, Ordering::SeqCst) < self.writes {
+            return Ok(());
+        }
+        Err(Error::unavailable("the lease is over", Outcome::NotDone))
+    }
+}
+
+/// A server that takes a connection, waits, and then reads it to its end. Gives how many bytes came, and whether the connection was reset.
+async fn slow_reader(wait: Duration) -> (Endpoint, tokio::task::JoinHandle<(usize, bool)>) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(8).unwrap();
+    let endpoint = Endpoint::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let reading = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        tokio::time::sleep(wait).await;
+        let (mut count, mut piece) = (0, vec![0; 65_536]);
+        loop {
+            match stream.read(&mut piece).await {
+                Ok(0) => return (count, false),
+                Ok(n) => count += n,
+                Err(_) => return (count, true),
+            }
+        }
+    });
+    (endpoint, reading)
+}
+
+#[tokio::test]
+async fn a_request_whose_permit_ends_half_way_is_cut_off() {
+    const BODY: usize = 16_000_000;
+    let cases = [(Operation::PutItem, Outcome::Unknown), (Operation::GetItem, Outcome::NotDone)];
+    for (operation, outcome) in cases {
+        let (endpoint, reading) = slow_reader(Duration::from_millis(200)).await;
+        let chain = SharedCredentialsProvider::new(Credentials::new("a", "b", None, None, "test"));
+        let (bounds, region) = (Bounds::default(), "us-east-1".to_owned());
+        let upstream = Upstream::with(endpoint, bounds, Arc::new(RealEnv), region, chain).unwrap();
+        // The first write fills the socket's buffer, and the next one waits for the server.
+        let permit = Allows::writes(2);
+        let error =
+            upstream.call_if(operation, Bytes::from(vec![b' '; BODY]), &permit).await.expect_err("cut off");
+        assert_eq!((&error.code, error.outcome), (&Code::ServiceUnavailable, outcome), "{error}");
+        assert!(error.to_string().contains("the lease is over"), "{error}");
+        let (came, reset) = reading.await.unwrap();
+        assert!(came < BODY / 2, "{came} bytes came");
+        assert!(reset, "the system went on with what it had taken");
+    }
+}
+
+#[tokio::test]
+async fn a_permit_is_asked_once_for_what_one_write_takes_and_nothing_is_sent_where_it_refuses() {
+    let fake = Fake::start(|_| Act::Send(ok())).await;
+    let upstream = fake.upstream();
+    for _ in 0..3 {
+        let permit = Allows::writes(usize::MAX);
+        upstream.call_if(Operation::PutItem, Bytes::from_static(b"{}"), &permit).await.unwrap();
+        assert_eq!(permit.asked.load(Ordering::SeqCst), 1);
+    }
+    let permit = Allows::writes(0);
+    let error = upstream.call_if(Operation::PutItem, Bytes::from_static(b"{}"), &permit).await.unwrap_err();
+    assert_eq!(error.outcome, Outcome::NotDone);
+    assert!(put(&upstream).await.is_ok(), "the connection is not the permit's");
+    assert_eq!((fake.requests().len(), fake.connections.load(Ordering::SeqCst)), (4, 1));
 }

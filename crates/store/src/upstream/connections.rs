@@ -20,14 +20,13 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::service::Service;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use metrics::{Counter, counter};
-use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use super::bounds::Bounds;
+use super::checked_stream::{CheckedConnector, CheckedStream, Right};
 use super::endpoint::Endpoint;
 use crate::Permit;
 
@@ -50,29 +49,41 @@ pub(super) enum Failure {
     NotSent(String),
     /// The request was sent, at least in part.
     Lost(String),
+    /// Its permit refused the rest of it.
+    Cut(Error),
     /// It could not be made, or its permit refused it: no byte of it was sent.
     Refused(Error),
 }
 
 /// The future that transfers a connection's bytes while it is polled.
 struct Driver {
-    connection: http1::Connection<MaybeHttpsStream<TokioIo<TcpStream>>, Full<Bytes>>,
+    connection: http1::Connection<MaybeHttpsStream<CheckedStream>, Full<Bytes>>,
     open: bool,
+    right: Arc<Right>,
 }
 
 impl Driver {
-    /// Transfers available bytes; false once the connection has ended.
-    fn advance(&mut self, cx: &mut Context<'_>) -> bool {
-        self.open = self.open && Pin::new(&mut self.connection).poll(cx).is_pending();
-        self.open
+    /// Transfers available bytes. `permit` is asked before each write.
+    fn advance(&mut self, permit: Option<&dyn Permit>, cx: &mut Context<'_>) -> Result<(), Error> {
+        loop {
+            self.open = self.open && Pin::new(&mut self.connection).poll(cx).is_pending();
+            if !self.right.revoke() || !self.open {
+                return Ok(());
+            }
+            permit.map_or(Ok(()), Permit::check)?;
+            self.right.grant();
+        }
     }
 
     /// Runs `work` while transferring the bytes that it waits for.
-    async fn drive<F: Future>(&mut self, work: F) -> F::Output {
+    async fn drive<F: Future>(&mut self, permit: Option<&dyn Permit>, work: F) -> Result<F::Output, Broken> {
         let mut work = pin!(work);
         poll_fn(move |cx| {
-            self.advance(cx);
-            work.as_mut().poll(cx)
+            let advanced = self.advance(permit, cx);
+            match (work.as_mut().poll(cx), advanced) {
+                (Poll::Pending, Err(refused)) => Poll::Ready(Err(Broken::Refused(refused))),
+                (done, _) => done.map(Ok),
+            }
         })
         .await
     }
@@ -90,7 +101,7 @@ struct Link {
 }
 
 pub(super) struct Connections {
-    connector: TowerToHyperService<HttpsConnector<HttpConnector>>,
+    connector: TowerToHyperService<HttpsConnector<CheckedConnector>>,
     uri: Uri,
     bounds: Bounds,
     env: Arc<dyn Env>,
@@ -107,11 +118,14 @@ impl Connections {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
+        // What the system has taken and not sent by then is of no use to anybody: its answer is late.
+        #[cfg(target_os = "linux")]
+        tcp.set_tcp_user_timeout(Some(bounds.answer));
         let connector = HttpsConnectorBuilder::new()
             .with_webpki_roots()
             .https_or_http()
             .enable_http1()
-            .wrap_connector(tcp);
+            .wrap_connector(CheckedConnector(tcp));
         Connections {
             connector: TowerToHyperService::new(connector),
             uri: endpoint.uri().clone(),
@@ -156,8 +170,11 @@ impl Connections {
             };
             let request = make().map_err(Failure::Refused)?;
             // The last step: nothing is awaited between this and the first byte on the socket.
-            permit.map_or(Ok(()), Permit::check).map_err(Failure::Refused)?;
-            match link.exchange(request, self.bounds.answer).await {
+            if let Err(refused) = permit.map_or(Ok(()), Permit::check) {
+                self.put_back(link);
+                return Err(Failure::Refused(refused));
+            }
+            match link.exchange(request, self.bounds.answer, permit).await {
                 Ok(answer) => {
                     self.put_back(link);
                     return Ok(answer);
@@ -167,6 +184,8 @@ impl Connections {
                 Err(Broken::Closed(_)) if link.used && again => {}
                 Err(Broken::Unsent(why)) => return Err(Failure::NotSent(why)),
                 Err(Broken::Closed(why) | Broken::Bad(why)) => return Err(Failure::Lost(why)),
+                Err(Broken::Refused(error)) if link.driver.right.sent() => return Err(Failure::Cut(error)),
+                Err(Broken::Refused(error)) => return Err(Failure::Refused(error)),
                 Err(Broken::Late) => {
                     let after = self.bounds.answer.as_secs();
                     return Err(Failure::Lost(format!("nothing came within {after} s")));
@@ -198,12 +217,13 @@ impl Connections {
     async fn connect(&self) -> Result<Link, Failure> {
         let connecting = async {
             let stream = self.connector.call(self.uri.clone()).await.map_err(|error| because(&*error))?;
+            let right = CheckedStream::right(&stream);
             let mut builder = http1::Builder::new();
             let (sender, connection) =
                 builder.max_buf_size(1024 * 1024).handshake(stream).await.map_err(|error| because(&error))?;
             Ok(Link {
                 sender,
-                driver: Driver { connection, open: true },
+                driver: Driver { connection, open: true, right },
                 deadline: Box::pin(sleep_until(late_at(self.bounds.answer))),
                 used: false,
                 idle_since: self.env.now(),
@@ -228,19 +248,29 @@ enum Broken {
     Bad(String),
     /// The answer did not arrive in time.
     Late,
+    /// Its permit refused a write.
+    Refused(Error),
 }
 
 impl Link {
     /// Checks whether the other side has closed it since.
     async fn is_open(&mut self) -> bool {
-        poll_fn(|cx| Poll::Ready(self.driver.advance(cx))).await && self.sender.is_ready()
+        poll_fn(|cx| Poll::Ready(self.driver.advance(None, cx).is_ok())).await
+            && self.driver.open
+            && self.sender.is_ready()
     }
 
-    /// Sends a request and reads its answer `within` a time.
-    async fn exchange(&mut self, request: Request<Full<Bytes>>, within: Duration) -> Result<Answer, Broken> {
+    /// Sends a request, which `permit` has just allowed, and reads its answer `within` a time.
+    async fn exchange(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        within: Duration,
+        permit: Option<&dyn Permit>,
+    ) -> Result<Answer, Broken> {
         self.deadline.as_mut().reset(late_at(within));
+        self.driver.right.begin(permit.is_some());
         let Link { sender, driver, deadline, .. } = self;
-        let mut work = pin!(answered(sender, driver, request));
+        let mut work = pin!(answered(sender, driver, request, permit));
         poll_fn(|cx| match work.as_mut().poll(cx) {
             Poll::Pending => deadline.as_mut().poll(cx).map(|()| Err(Broken::Late)),
             done => done,
@@ -259,9 +289,10 @@ async fn answered(
     sender: &mut SendRequest<Full<Bytes>>,
     driver: &mut Driver,
     request: Request<Full<Bytes>>,
+    permit: Option<&dyn Permit>,
 ) -> Result<Answer, Broken> {
     let sending = sender.try_send_request(request);
-    let response: Response<Incoming> = driver.drive(sending).await.map_err(|mut error| {
+    let response: Response<Incoming> = driver.drive(permit, sending).await?.map_err(|mut error| {
         let why = because(error.error());
         match error.take_message() {
             Some(_) => Broken::Unsent(why),
@@ -270,9 +301,10 @@ async fn answered(
         }
     })?;
     let (head, body) = response.into_parts();
-    let body = driver.drive(collect(body)).await.map_err(Broken::Bad)?;
+    let body = driver.drive(permit, collect(body)).await?.map_err(Broken::Bad)?;
     // The connection learns that the answer is over, and is ready for the next request.
-    poll_fn(|cx| Poll::Ready(driver.advance(cx))).await;
+    let _ = poll_fn(|cx| Poll::Ready(driver.advance(permit, cx))).await;
+    driver.right.end();
     Ok(Answer { status: head.status, headers: head.headers, body })
 }
 

@@ -4,6 +4,7 @@
 //! whether a second write is harmless.
 
 mod bounds;
+mod checked_stream;
 mod connections;
 mod credentials;
 mod endpoint;
@@ -168,6 +169,7 @@ impl Upstream {
         let now = self.env.unix_millis();
         let key = self.keys.at(now).await?;
         let server = if operation.is_streams() { &self.streams } else { &self.tables };
+        let lost = if operation.only_reads() { Outcome::NotDone } else { Outcome::Unknown };
         let make = || server.request(operation, body.clone(), &key, now);
         let answer =
             server.connections.send(make, operation.only_reads(), permit).await.map_err(|failure| {
@@ -177,9 +179,11 @@ impl Upstream {
                         Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone)
                     }
                     Failure::Lost(why) => {
-                        let outcome =
-                            if operation.only_reads() { Outcome::NotDone } else { Outcome::Unknown };
-                        Error::unavailable(format!("The upstream's answer was lost: {why}"), outcome)
+                        Error::unavailable(format!("The upstream's answer was lost: {why}"), lost)
+                    }
+                    Failure::Cut(error) => {
+                        let why = error.message.unwrap_or_default();
+                        Error::unavailable(format!("{why}. Only a part of it was sent"), lost)
                     }
                 }
             })?;
