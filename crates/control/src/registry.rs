@@ -140,10 +140,11 @@ impl Registry {
     }
 
     /// The error of a registry that cannot be reached. It names the registry, because the client asked for another table. Retryable, even if the
-    /// store denies access: the client is not the one without permission.
+    /// store denies access: the client is not the one without permission. A store that throttles does so by its own code.
     pub(crate) fn failed(&self, error: Error) -> Error {
         let message = format!("The registry {} cannot be reached: {error}", self.name);
         match error.retryable() {
+            true if error.is_throttled() => Error::new(error.code, message),
             true => Error::unavailable(message, error.outcome),
             false => {
                 let mut named = Error::internal(message);
@@ -183,14 +184,7 @@ impl Registry {
             let mut pause = Duration::from_millis(50);
             for _ in 0..THROTTLES {
                 match self.call(operation, body.clone()).await {
-                    Err(Error {
-                        code:
-                            Code::ProvisionedThroughputExceededException
-                            | Code::ThrottlingException
-                            | Code::RequestLimitExceeded,
-                        outcome: Outcome::NotDone,
-                        ..
-                    }) => {
+                    Err(error) if error.is_throttled() && error.outcome == Outcome::NotDone => {
                         self.was_throttled();
                         let jitter = self.env.random() % 1_000;
                         self.env.sleep(pause / 2 + pause * u32::try_from(jitter).unwrap_or(0) / 2_000).await;

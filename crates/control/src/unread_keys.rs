@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use heatsink_dynamo::{Error, Outcome};
+use heatsink_dynamo::{Code, Error};
 
 use crate::registry::Registry;
 
@@ -20,14 +20,14 @@ impl UnreadKeys {
     /// Waits before the next round; not before the first one.
     ///
     /// # Errors
-    /// `ServiceUnavailable`, not done: there were enough rounds. `what` says what is left unread.
+    /// `ThrottlingException`, by which SDKs slow down: there were enough rounds. `what` says what is left unread.
     pub async fn pause(&mut self, registry: &Registry, what: &str) -> Result<(), Error> {
         if self.rounds > MOST_ROUNDS {
-            return Err(Error::unavailable(
+            return Err(Error::new(
+                Code::ThrottlingException,
                 format!(
                     "The store leaves {what} unread, as it does when it throttles. Nothing was done; try again"
                 ),
-                Outcome::NotDone,
             ));
         }
         if self.rounds > 0 {

@@ -243,6 +243,16 @@ impl Error {
         self.code.retryable() || self.status >= 500
     }
 
+    /// Whether the store refused the request because it takes no more for now. SDKs slow down where they see one of these codes.
+    pub fn is_throttled(&self) -> bool {
+        matches!(
+            self.code,
+            Code::ProvisionedThroughputExceededException
+                | Code::ThrottlingException
+                | Code::RequestLimitExceeded
+        )
+    }
+
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         if self.status >= 500 { Fault::Server } else { Fault::Client }

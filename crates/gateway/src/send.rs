@@ -55,10 +55,10 @@ impl Sender<'_> {
         loop {
             match send(self.store, self.pass, call.operation, call.body.clone()).await {
                 Err(error)
-                    if call.retry_throttled && throttled(&error)
+                    if call.retry_throttled && error.is_throttled()
                         || conflicts > 0 && met_transaction(call.operation, &error) =>
                 {
-                    conflicts = conflicts.saturating_sub(u32::from(!throttled(&error)));
+                    conflicts = conflicts.saturating_sub(u32::from(!error.is_throttled()));
                     // Anywhere between zero and twice the mean, so that shards throttled together are not retried together.
                     let pause = Duration::from_nanos(self.env.random() % (2 * nanos(mean)));
                     if self.env.now() + pause > self.deadline {
@@ -91,13 +91,6 @@ pub(crate) async fn send(
 
 fn nanos(pause: Duration) -> u64 {
     u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX / 2)
-}
-
-fn throttled(error: &Error) -> bool {
-    matches!(
-        error.code,
-        Code::ProvisionedThroughputExceededException | Code::ThrottlingException | Code::RequestLimitExceeded
-    )
 }
 
 /// Whether a write of one item was refused, and had no effect, because a transaction has the item.
