@@ -93,10 +93,11 @@ impl Control {
                 ..Expectation::clone(&fencing.expectation)
             });
             let registry = Registry::new(store, Arc::clone(&env), &fencing.registry).expecting(&expectation);
+            let changer = Changer::new(registry.clone(), fencing.clone());
             let control = Control {
                 inner: Arc::new(Inner {
-                    changer: Changer::new(registry.clone(), fencing.clone()),
-                    fence: Fence::new(&env, fencing),
+                    fence: Fence::new(&env, fencing, changer.liveness()),
+                    changer,
                     registry,
                     rules,
                     tables: TableCache::new(),

@@ -1,4 +1,4 @@
-//! The only access to time, randomness and sleep.
+//! The only access to time, randomness and sleep; and to what the system says of other processes.
 //!
 //! All code that needs a clock, a random number or a pause takes an [`Env`]; clippy bans
 //! the standard ones. A test passes a [`ManualEnv`] and controls all three, so one seed replays one run.
@@ -6,6 +6,7 @@
 //! Not here: calendars, time zones, timeouts of sockets (they are hyper's and tokio's own).
 
 mod manual;
+mod processes;
 mod real;
 
 use std::ops::{Add, Sub};
@@ -14,6 +15,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 pub use manual::{HastyEnv, ManualEnv};
+pub use processes::{Processes, RealProcesses};
 pub use real::RealEnv;
 
 /// A point on the monotonic clock, in nanoseconds. The clock goes on while the machine is suspended

@@ -49,7 +49,12 @@ impl Bounds {
 
     /// How long a gateway without a heartbeat can still have an effect, counted from its last heartbeat.
     pub fn silence(&self) -> Duration {
-        self.heartbeat_patience().saturating_add(self.lease).saturating_add(self.straggler)
+        self.longest_lease().saturating_add(self.straggler)
+    }
+
+    /// How long a gateway without a heartbeat can still have a lease, counted from its last heartbeat.
+    pub(crate) fn longest_lease(&self) -> Duration {
+        self.heartbeat_patience().saturating_add(self.lease)
     }
 
     /// How long after an answered registration reads of the head still prolong the lease. One registration may be lost.

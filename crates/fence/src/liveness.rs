@@ -16,9 +16,22 @@ pub struct Liveness {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sign {
     beat: u64,
+    ended: bool,
     seen: MonotonicInstant,
-    /// How long after its heartbeat the gateway can still have an effect.
+    /// How long after that the gateway can still send, or give a client a result.
+    lease: Duration,
+    /// How long after that it can still have an effect.
     silence: Duration,
+}
+
+impl Sign {
+    fn new(seen: MonotonicInstant, one: &Registration) -> Self {
+        let (lease, silence) = match one.ended {
+            true => (Duration::ZERO, one.bounds.straggler),
+            false => (one.bounds.longest_lease(), one.bounds.silence()),
+        };
+        Sign { beat: one.beat, ended: one.ended, seen, lease, silence }
+    }
 }
 
 impl Liveness {
@@ -26,12 +39,22 @@ impl Liveness {
     pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) {
         self.last.retain(|gateway, _| list.iter().any(|one| one.gateway == *gateway));
         for one in list {
-            let known = self.last.get(&one.gateway).is_some_and(|sign| sign.beat == one.beat);
-            if !known {
-                let sign = Sign { beat: one.beat, seen: now, silence: one.bounds.silence() };
+            let sign = Sign::new(now, one);
+            let same = |known: &Sign| (known.beat, known.ended) == (sign.beat, sign.ended);
+            if !self.last.get(&one.gateway).is_some_and(same) {
                 self.last.insert(one.gateway.clone(), sign);
             }
         }
+    }
+
+    /// When the gateway has no lease any more, and when it has no effect, unless its registration changes.
+    pub(crate) fn over(&self, gateway: &str) -> Option<(MonotonicInstant, MonotonicInstant)> {
+        self.last.get(gateway).map(|sign| (sign.seen + sign.lease, sign.seen + sign.silence))
+    }
+
+    /// Whether any is listed of which it is known that its process has ended.
+    pub fn any_ended(&self) -> bool {
+        self.last.values().any(|sign| sign.ended)
     }
 
     /// Gateways that are dead, because their registrations have not changed for too long. Each with the heartbeat that its registration must still
@@ -59,6 +82,7 @@ mod tests {
             epoch: 1,
             unclean: Duration::ZERO,
             bounds: Bounds::DEFAULT,
+            ended: false,
         };
         let silence = Bounds::DEFAULT.silence().as_secs();
         let mut liveness = Liveness::default();

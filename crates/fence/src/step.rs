@@ -47,9 +47,13 @@ impl Awaits {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Waiting {
-    /// From this time on the gateway need not be waited for.
+    /// From this time on the gateway need not be waited for, whatever it does.
+    longest: MonotonicInstant,
+    /// From this time on it need not be waited for, by what is known of it.
     until: MonotonicInstant,
     acknowledged: bool,
+    /// Whether no call of it can take effect any more once it is not waited for.
+    clean: bool,
 }
 
 /// The result of an observation.
@@ -74,13 +78,24 @@ impl Step {
         Step { awaits, ..self }
     }
 
+    /// The same step, for an observer who has seen lists of the gateways before: who was silent then need not be waited for as long.
+    #[must_use]
+    pub fn knowing(self, liveness: Liveness) -> Self {
+        Step { liveness, ..self }
+    }
+
+    /// What this step has seen of the gateways, for the next one.
+    pub fn liveness(&self) -> &Liveness {
+        &self.liveness
+    }
+
     /// Adds a list of the gateways that was read at `now`, after the publication.
     pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) -> Wait {
         let (epoch, published, awaits) = (self.epoch, self.published, self.awaits);
         let first = || {
             let waiting = |one: &Registration| {
-                let until = published + awaits.longest(&one.bounds);
-                (one.gateway.clone(), Waiting { until, acknowledged: false })
+                let longest = published + awaits.longest(&one.bounds);
+                (one.gateway.clone(), Waiting { longest, until: longest, acknowledged: false, clean: false })
             };
             list.iter().map(waiting).collect::<BTreeMap<_, _>>()
         };
@@ -92,17 +107,31 @@ impl Step {
         });
         for one in list {
             let Some(waiting) = waits.get_mut(&one.gateway) else { continue };
-            if one.epoch >= epoch && !waiting.acknowledged {
+            if waiting.acknowledged {
+                continue;
+            }
+            if one.epoch >= epoch && !one.ended {
                 waiting.acknowledged = true;
                 let late = if awaits == Awaits::Effects { one.unclean } else { Duration::ZERO };
-                waiting.until = waiting.until.min(now + late);
+                waiting.until = waiting.longest.min(now + late);
                 self.clean &= one.unclean.is_zero();
+                continue;
             }
+            let (lease, effects) =
+                self.liveness.over(&one.gateway).unwrap_or((waiting.longest, waiting.longest));
+            let over = match awaits {
+                Awaits::Effects => effects,
+                // Clients do not wait for this step, and would wait for late calls in a later one.
+                Awaits::Results if one.ended => effects,
+                Awaits::Results | Awaits::ResultsUnderShortLease => lease,
+            };
+            waiting.until = waiting.longest.min(over);
+            waiting.clean = effects <= waiting.until.max(now);
         }
         match waits.values().map(|waiting| waiting.until).max() {
             Some(until) if until > now => Wait::Until(until),
             _ => {
-                self.clean &= waits.values().all(|waiting| waiting.acknowledged);
+                self.clean &= waits.values().all(|waiting| waiting.acknowledged || waiting.clean);
                 Wait::Over
             }
         }
@@ -138,7 +167,8 @@ mod tests {
 
     fn gateway(name: &str, beat: u64, epoch: Epoch, unclean: u64) -> Registration {
         let unclean = Duration::from_secs(unclean);
-        Registration { gateway: name.to_owned(), beat, epoch, unclean, bounds: Bounds::DEFAULT }
+        let (gateway, bounds) = (name.to_owned(), Bounds::DEFAULT);
+        Registration { gateway, beat, epoch, unclean, bounds, ended: false }
     }
 
     #[test]
@@ -191,6 +221,52 @@ mod tests {
         step.listed(at(100), &[gateway("a", 1, 2, 0), gateway("b", 1, 3, 20)]);
         assert_eq!(step.listed(at(101), &[]), Wait::Until(at(120)));
         assert_eq!(step.listed(at(120), &[]), Wait::Over);
+    }
+
+    #[test]
+    fn who_was_silent_before_is_waited_for_until_its_lease_is_over() {
+        let silent = [gateway("a", 1, 2, 0)];
+        let mut first = Step::new(3, at(100)).awaiting(Awaits::Results);
+        assert_eq!(first.listed(at(100), &silent), Wait::Until(at(160)));
+        assert_eq!(first.listed(at(160), &silent), Wait::Over);
+        let next = |awaits| Step::new(4, at(160)).awaiting(awaits).knowing(first.liveness().clone());
+        // Two heartbeats of 12 s, and a lease of 60 s.
+        assert_eq!(next(Awaits::Results).listed(at(160), &silent), Wait::Until(at(184)));
+        assert_eq!(next(Awaits::Effects).listed(at(160), &silent), Wait::Until(at(214)));
+        let mut step = next(Awaits::Results);
+        step.listed(at(160), &silent);
+        assert_eq!(step.listed(at(170), &[gateway("a", 2, 3, 0)]), Wait::Until(at(220)), "it lives");
+        let mut step = next(Awaits::Results);
+        assert_eq!(step.listed(at(184), &silent), Wait::Over);
+        assert!(!step.is_clean(), "its calls may be late");
+    }
+
+    #[test]
+    fn whose_process_has_ended_is_waited_for_until_its_late_calls_are_over() {
+        let ended = |beat, epoch| [Registration { ended: true, ..gateway("a", beat, epoch, 0) }];
+        for (awaits, until, clean) in [
+            (Awaits::Effects, Some(130), true),
+            (Awaits::Results, Some(130), true),
+            (Awaits::ResultsUnderShortLease, None, false),
+        ] {
+            let mut step = Step::new(3, at(99)).awaiting(awaits);
+            // It acknowledged the epoch before it ended: calls after that may be late all the same.
+            let wait = step.listed(at(100), &ended(1, 3));
+            assert_eq!(wait, until.map_or(Wait::Over, |until| Wait::Until(at(until))));
+            if let Some(until) = until {
+                assert_eq!(step.listed(at(until), &ended(1, 3)), Wait::Over);
+            }
+            assert_eq!(step.is_clean(), clean);
+            let mut next = Step::new(4, at(130))
+                .awaiting(Awaits::ResultsUnderShortLease)
+                .knowing(step.liveness().clone());
+            assert_eq!(next.listed(at(130), &ended(1, 3)), Wait::Over);
+            assert!(next.is_clean(), "its late calls are over");
+        }
+        let mut step = Step::new(3, at(100));
+        step.listed(at(100), &ended(1, 2));
+        assert_eq!(step.listed(at(110), &[]), Wait::Over, "somebody has seen it ended for longer");
+        assert!(step.is_clean());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::lock::Mutex;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_fence::{Awaits, Bounds, Step, Wait};
+use heatsink_fence::{Awaits, Bounds, Liveness, Step, Wait};
 use heatsink_store::Store;
 
 use super::items::{Gateway, StoredHead};
@@ -31,10 +31,18 @@ const TRIES: usize = 50;
 pub struct Changer {
     registry: Registry,
     settings: Fencing,
-    /// Since when this process has known of a registry that some gateways may not have noticed.
-    unsettled: Arc<Mutex<Option<MonotonicInstant>>>,
+    known: Arc<Known>,
+}
+
+/// What a process has seen of the registry.
+#[derive(Default)]
+struct Known {
+    /// Since when it has known of a registry that some gateways may not have noticed.
+    unsettled: Mutex<Option<MonotonicInstant>>,
     /// The head as it was last read or written here: the first one that a publication tries to follow.
-    last: Arc<Mutex<Option<StoredHead>>>,
+    last: Mutex<Option<StoredHead>>,
+    /// The gateways: a step need not wait as long for who was silent before.
+    liveness: Arc<Mutex<Liveness>>,
 }
 
 /// A published change.
@@ -70,12 +78,17 @@ impl From<Frozen> for Error {
 impl Changer {
     /// Changes layouts that this registry has on record.
     pub fn new(registry: Registry, settings: Fencing) -> Self {
-        Changer { registry, settings, unsettled: Arc::default(), last: Arc::default() }
+        Changer { registry, settings, known: Arc::default() }
     }
 
     /// Changes layouts of a store from outside its gateways.
     pub fn beside(store: Arc<dyn Store>, env: Arc<dyn Env>, fencing: Fencing) -> Self {
         Changer::new(Registry::new(store, env, &fencing.registry).expecting(&fencing.expectation), fencing)
+    }
+
+    /// What is known of gateways, to share it.
+    pub(crate) fn liveness(&self) -> Arc<Mutex<Liveness>> {
+        Arc::clone(&self.known.liveness)
     }
 
     /// How late a request may take effect that was sent and never answered.
@@ -148,7 +161,7 @@ impl Changer {
             return Err(Frozen { since }.into());
         }
         let left = self.unsettled_for(&stored).await?;
-        *self.last.lock().await = Some(StoredHead { settled: left.is_none(), ..stored });
+        *self.known.last.lock().await = Some(StoredHead { settled: left.is_none(), ..stored });
         Ok(left)
     }
 
@@ -158,7 +171,7 @@ impl Changer {
             return Ok(None);
         }
         let env = self.registry.env();
-        let known = *self.unsettled.lock().await.get_or_insert_with(|| env.now());
+        let known = *self.known.unsettled.lock().await.get_or_insert_with(|| env.now());
         let bounds = self.settings.bounds;
         let left = (known + Bounds::UNREGISTERED + bounds.straggler).since(env.now());
         if self.settings.exclusive || left.is_zero() {
@@ -207,7 +220,7 @@ impl Changer {
     /// Those of the store.
     pub(crate) async fn publish(&self, table: &str, version: u64) -> Result<Published, Error> {
         for _ in 0..TRIES {
-            let last = self.last.lock().await.take();
+            let last = self.known.last.lock().await.take();
             let stored = match last {
                 Some(last) => last,
                 None => self.found().await?,
@@ -215,7 +228,7 @@ impl Changer {
             let head = StoredHead { head: stored.head.with(table, version), ..stored.clone() };
             let sent = self.registry.env().now();
             if self.registry.write_head(Some(&stored), &head).await? {
-                *self.last.lock().await = Some(head.clone());
+                *self.known.last.lock().await = Some(head.clone());
                 let step = Step::new(head.head.epoch, self.registry.env().now());
                 return Ok(Published { step, head, sent });
             }
@@ -228,18 +241,21 @@ impl Changer {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) async fn wait(&self, mut step: Step) -> Result<Step, Error> {
+    pub(crate) async fn wait(&self, step: Step) -> Result<Step, Error> {
         if self.settings.exclusive {
             return Ok(step);
         }
+        let mut step = step.knowing(self.known.liveness.lock().await.clone());
         let (mut pause, mut failures) = (LOOK, 0);
         loop {
-            match self.registry.gateways().await {
+            match self.registry.gateways_marked(&*self.settings.processes).await {
                 Ok(list) => {
                     failures = 0;
                     let list: Vec<_> = list.into_iter().map(|one: Gateway| one.registration).collect();
                     let now = self.registry.env().now();
-                    let Wait::Until(until) = step.listed(now, &list) else { return Ok(step) };
+                    let wait = step.listed(now, &list);
+                    self.known.liveness.lock().await.clone_from(step.liveness());
+                    let Wait::Until(until) = wait else { return Ok(step) };
                     for (gateway, beat) in step.silent(now) {
                         // The next changer that waits removes it.
                         let _ = self.registry.remove_gateway(gateway, Some(beat)).await;
@@ -318,7 +334,14 @@ impl Changer {
     pub async fn gateways(&self) -> Result<Option<(u64, Vec<Gateway>)>, Error> {
         match self.registry.head().await? {
             None => Ok(None),
-            Some(stored) => Ok(Some((stored.head.epoch, self.registry.gateways().await?))),
+            Some(stored) => {
+                let mut list = self.registry.gateways().await?;
+                for one in &mut list {
+                    let ended = |mark: &String| self.settings.processes.has_ended(mark);
+                    one.registration.ended |= one.process.as_ref().is_some_and(ended);
+                }
+                Ok(Some((stored.head.epoch, list)))
+            }
         }
     }
 

@@ -38,7 +38,9 @@ pub(crate) struct Fence {
     unsharded: Arc<Gate>,
     /// Serializes reads of the head.
     looking: AsyncMutex<Looked>,
-    liveness: AsyncMutex<(Liveness, Option<MonotonicInstant>)>,
+    /// What is known of other gateways, together with the changer of this process.
+    liveness: Arc<AsyncMutex<Liveness>>,
+    swept: AsyncMutex<Option<MonotonicInstant>>,
 }
 
 /// The state that the last reads of the head left behind.
@@ -52,7 +54,7 @@ struct Looked {
 }
 
 impl Fence {
-    pub fn new(env: &Arc<dyn Env>, settings: Fencing) -> Self {
+    pub fn new(env: &Arc<dyn Env>, settings: Fencing, liveness: Arc<AsyncMutex<Liveness>>) -> Self {
         let member = if settings.exclusive {
             Member::exclusive(settings.bounds)
         } else {
@@ -65,7 +67,8 @@ impl Fence {
             seen: AtomicU64::new(0),
             unsharded: Arc::default(),
             looking: AsyncMutex::default(),
-            liveness: AsyncMutex::default(),
+            liveness,
+            swept: AsyncMutex::default(),
             settings,
         }
     }
@@ -277,12 +280,15 @@ impl Fence {
             epoch,
             unclean: looked.unclean.since(sent),
             bounds: self.settings.bounds,
+            ended: false,
         };
         let gateway = Gateway {
             registration,
             name: self.settings.name.clone(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
             since: self.lease.env.unix_millis(),
+            heard: self.lease.env.unix_millis(),
+            process: self.settings.processes.own(),
             carries: self.settings.carries,
             carries_values: self.settings.carries,
             knows_counters: true,
@@ -309,24 +315,30 @@ impl Fence {
         Ok(())
     }
 
-    /// Removes dead gateways from the list, because every change would wait for each. Runs at most once per lease.
+    /// Removes dead gateways from the list, because every change would wait for each. Runs once per lease, and more often while it knows of one whose
+    /// process has ended.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn sweep(&self, registry: &Registry) -> Result<(), Error> {
-        let (liveness, swept) = &mut *self.liveness.lock().await;
+        let swept = &mut *self.swept.lock().await;
         let now = self.lease.now();
-        if !self.member().is_registered()
-            || swept.is_some_and(|at| now.since(at) < self.settings.bounds.lease)
-        {
+        let Fencing { bounds, processes, .. } = &self.settings;
+        let pause = if self.liveness.lock().await.any_ended() { bounds.heartbeat } else { bounds.lease };
+        if !self.member().is_registered() || swept.is_some_and(|at| now.since(at) < pause) {
             return Ok(());
         }
         *swept = Some(now);
-        let list: Vec<_> = registry.gateways().await?.into_iter().map(|one| one.registration).collect();
+        let list = registry.gateways_marked(&**processes).await?;
+        let list: Vec<_> = list.into_iter().map(|one| one.registration).collect();
         let now = self.lease.now();
-        liveness.listed(now, &list);
-        for (gateway, beat) in liveness.silent(now) {
-            registry.remove_gateway(gateway, Some(beat)).await?;
+        let silent: Vec<(String, u64)> = {
+            let mut liveness = self.liveness.lock().await;
+            liveness.listed(now, &list);
+            liveness.silent(now).map(|(gateway, beat)| (gateway.to_owned(), beat)).collect()
+        };
+        for (gateway, beat) in silent {
+            registry.remove_gateway(&gateway, Some(beat)).await?;
         }
         Ok(())
     }

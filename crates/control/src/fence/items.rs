@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_env::Processes;
 use heatsink_fence::{Bounds, Head, Heartbeat, Registration};
 use serde_json::{Value as Json, json};
 
@@ -66,6 +67,10 @@ pub struct Gateway {
     pub build: String,
     /// When it registered: milliseconds since 1970, by its own clock.
     pub since: u64,
+    /// When it last wrote its registration, by its own clock.
+    pub heard: u64,
+    /// The mark of its process, where others can tell by it whether it has ended.
+    pub process: Option<String>,
     /// Whether it carries out reshards. Older builds do not.
     pub carries: bool,
     /// Whether it carries out reshards of single values of indexes, too. Older builds do not.
@@ -83,8 +88,8 @@ pub struct Gateway {
 
 impl Gateway {
     fn item(&self) -> Json {
-        let Registration { gateway, beat, epoch, unclean, bounds } = &self.registration;
-        json!({
+        let Registration { gateway, beat, epoch, unclean, bounds, ended: _ } = &self.registration;
+        let mut item = json!({
             "pk": { "S": GATEWAYS }, "sk": { "S": gateway },
             "form": { "N": FORM.to_string() },
             "beat": { "N": beat.to_string() },
@@ -94,13 +99,18 @@ impl Gateway {
             "name": { "S": self.name },
             "build": { "S": self.build },
             "since": { "N": self.since.to_string() },
+            "heard": { "N": self.heard.to_string() },
             "carries": { "BOOL": self.carries },
             "carries_values": { "BOOL": self.carries_values },
             "counters": { "BOOL": self.knows_counters },
             "steps": { "BOOL": self.knows_steps },
             "values": { "BOOL": self.knows_values },
             "long_keys": { "BOOL": self.knows_long_keys },
-        })
+        });
+        if let Some(process) = &self.process {
+            item["process"] = json!({ "S": process });
+        }
+        item
     }
 
     fn read(item: &Json) -> Result<Self, Error> {
@@ -119,10 +129,13 @@ impl Gateway {
                     epoch: number("epoch")?,
                     unclean: Duration::from_millis(number("unclean")?),
                     bounds,
+                    ended: flag("ended"),
                 },
                 name: text("name")?.to_owned(),
                 build: text("build")?.to_owned(),
                 since: number("since")?,
+                heard: number("heard").or_else(|| number("since"))?,
+                process: text("process").map(str::to_owned),
                 carries: flag("carries"),
                 carries_values: flag("carries_values"),
                 knows_counters: flag("counters"),
@@ -212,7 +225,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Writes a heartbeat with the acknowledged epoch. `false` when the gateway is not registered any more.
+    /// Writes a heartbeat with the acknowledged epoch. `false` when the gateway is not registered any more, or was taken for ended.
     pub(crate) async fn beat(
         &self,
         gateway: &str,
@@ -221,10 +234,38 @@ impl Registry {
     ) -> Result<bool, Error> {
         let body = json!({
             "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } },
-            "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u", "ConditionExpression": "attribute_exists(pk)",
+            "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u, heard = :h",
+            "ConditionExpression": "attribute_exists(pk) AND attribute_not_exists(ended)",
             "ExpressionAttributeValues": {
                 ":b": { "N": beat.number.to_string() }, ":e": { "N": beat.epoch.to_string() }, ":u": { "N": unclean.as_millis().to_string() },
+                ":h": { "N": self.env().unix_millis().to_string() },
             },
+        });
+        match self.call(Operation::UpdateItem, body).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Every registered gateway. Those whose process has ended, as `processes` can tell, are marked so, for everybody.
+    pub(crate) async fn gateways_marked(&self, processes: &dyn Processes) -> Result<Vec<Gateway>, Error> {
+        let mut list = self.gateways().await?;
+        for one in &mut list {
+            let Registration { gateway, beat, ended, .. } = &mut one.registration;
+            if !*ended && one.process.as_ref().is_some_and(|mark| processes.has_ended(mark)) {
+                *ended = self.mark_ended(gateway, *beat).await?;
+            }
+        }
+        Ok(list)
+    }
+
+    /// Marks a gateway's process as ended. `false` if its registration does not have that heartbeat any more: one that was on its way has landed.
+    async fn mark_ended(&self, gateway: &str, beat: u64) -> Result<bool, Error> {
+        let body = json!({
+            "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } },
+            "UpdateExpression": "SET ended = :t", "ConditionExpression": "beat = :b",
+            "ExpressionAttributeValues": { ":t": { "BOOL": true }, ":b": { "N": beat.to_string() } },
         });
         match self.call(Operation::UpdateItem, body).await {
             Ok(_) => Ok(true),

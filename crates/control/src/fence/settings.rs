@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use heatsink_env::{Processes, RealProcesses};
 use heatsink_fence::Bounds;
 
 use crate::memory::Expectation;
@@ -26,6 +27,8 @@ pub struct Fencing {
     pub carries: bool,
     /// Whether the store has to have its registry.
     pub expectation: Arc<Expectation>,
+    /// Who tells whether the processes of other gateways have ended.
+    pub processes: Arc<dyn Processes>,
 }
 
 impl Fencing {
@@ -43,6 +46,7 @@ impl Fencing {
             name: String::new(),
             carries: false,
             expectation: settings.expectation.clone(),
+            processes: Arc::new(RealProcesses),
         }
     }
 
@@ -74,6 +78,7 @@ impl Fencing {
             name: name.to_owned(),
             carries: false,
             expectation: settings.expectation.clone(),
+            processes: Arc::new(RealProcesses),
         }
     }
 }

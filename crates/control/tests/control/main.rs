@@ -7,5 +7,7 @@ mod look;
 mod many;
 mod pages;
 mod registry;
+mod restarts;
 mod rules;
 mod support;
+mod unread;

@@ -130,7 +130,8 @@ impl World {
             Step::Announce => {
                 let head = self.registry.head.as_deref().cloned().unwrap_or_default();
                 let head = head.with(TABLE, u64::from(change.version));
-                change.waiting = Some(Waiting::new(head.epoch, at(now)));
+                let known = change.waiting.take().map(|before| before.liveness().clone()).unwrap_or_default();
+                change.waiting = Some(Waiting::new(head.epoch, at(now)).knowing(known));
                 self.registry.head = Some(Arc::<Head>::new(head));
             }
             Step::Wait => return self.wait(config, change),
@@ -251,7 +252,8 @@ impl World {
             return Some(Next::Step);
         }
         let missing = |waiting: &Waiting| waiting.missing(at(self.now)).count();
-        let news = missing(waiting) != missing(&before) || config.heartbeats && *waiting != before;
+        let news = missing(waiting) != missing(&before)
+            || (config.heartbeats || config.ends.is_some()) && *waiting != before;
         // The first list has nobody missing before it.
         news.then_some(Next::To(change.step))
     }
@@ -263,7 +265,9 @@ impl World {
         let registration = |(gateway, entry): (usize, &Option<_>)| {
             let entry: &crate::world::Entry = entry.as_ref()?;
             let mut bounds = config.bounds_of(gateway);
-            if !config.keeps(Rule::StragglersOfTheSilent) {
+            if !config.keeps(Rule::StragglersOfTheSilent)
+                || entry.ended && !config.keeps(Rule::StragglersOfTheEnded)
+            {
                 bounds.straggler = std::time::Duration::ZERO;
             }
             Some(Registration {
@@ -272,6 +276,7 @@ impl World {
                 epoch: entry.epoch,
                 unclean: std::time::Duration::from_secs(u64::from(entry.unclean)),
                 bounds,
+                ended: entry.ended,
             })
         };
         listed.filter_map(registration).collect()

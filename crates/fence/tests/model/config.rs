@@ -88,6 +88,8 @@ pub enum Rule {
     OneLeaseWithoutRegistry,
     GateWithoutRegistry,
     RemovedOnlyWhenSilent,
+    EndedIsCertain,
+    StragglersOfTheEnded,
     BeatsDiffer,
     ClaimChecked,
     StepWaitedFor,
@@ -118,6 +120,8 @@ pub struct Config {
     pub beats_lost: u8,
     /// Gateways write their registrations although nothing is new, and silent ones are removed.
     pub heartbeats: bool,
+    /// The process of this gateway may end, and others can tell.
+    pub ends: Option<usize>,
     /// The answer to a look at the head is worked on later than it was given; else at once, and acknowledged at once.
     pub slow: bool,
     /// Requests may stop between any two of their steps. Else a look-up, admission with sending, and landing with delivery are one step
@@ -150,6 +154,7 @@ impl Config {
             calls_lost: true,
             beats_lost: 0,
             heartbeats: false,
+            ends: None,
             slow: false,
             fine: false,
             stale: false,

@@ -44,6 +44,8 @@ pub struct Gateway {
     pub request: Request,
     /// The next operation.
     pub op: u8,
+    /// Its process has ended.
+    pub ended: bool,
 }
 
 impl Gateway {
@@ -67,6 +69,7 @@ impl Gateway {
             beats_lost: 0,
             request: Request::Idle,
             op: 0,
+            ended: false,
         }
     }
 
@@ -165,6 +168,21 @@ impl World {
         Some(())
     }
 
+    /// Its process ends: what it has sent may still land, and nobody gets the answer.
+    pub fn end(&mut self, config: &Config, number: usize) -> Option<()> {
+        let _ = self.give_up(config, number);
+        let gateway = self.gateways.get_mut(number)?;
+        (gateway.request, gateway.look, gateway.ended) = (Request::Idle, None, true);
+        Some(())
+    }
+
+    /// Somebody who can tell notes that its process has ended.
+    pub fn mark(&mut self, config: &Config, number: usize) -> Option<()> {
+        let certain = self.gateways.get(number)?.ended || !config.keeps(Rule::EndedIsCertain);
+        let entry = self.registry.list.get_mut(number)?.as_mut()?;
+        (certain && !entry.ended).then(|| entry.ended = true)
+    }
+
     /// Puts the gateway on the list.
     pub fn register(&mut self, config: &Config, number: usize) -> Option<()> {
         let now = self.now;
@@ -177,7 +195,7 @@ impl World {
         let unclean = gateway.unclean.saturating_sub(now);
         let number_written = if config.keeps(Rule::BeatsDiffer) { beat.number } else { 0 };
         *self.registry.list.get_mut(number)? =
-            Some(Entry { beat: number_written, epoch: beat.epoch, unclean });
+            Some(Entry { beat: number_written, epoch: beat.epoch, unclean, ended: false });
         gateway.member.registered(at(now));
         (gateway.beaten, gateway.answered_beat) = (if config.heartbeats { now } else { 0 }, 0);
         Some(())
@@ -201,7 +219,7 @@ impl World {
             gateway.beats_lost += 1;
         }
         let mut beat = gateway.member.beat()?;
-        let Some(entry) = entry else {
+        let Some(entry) = entry.as_mut().filter(|entry| !entry.ended) else {
             gateway.member.removed();
             return Some(());
         };
@@ -210,7 +228,7 @@ impl World {
         }
         let unclean = gateway.unclean.saturating_sub(now);
         let unclean = if config.keeps(Rule::UncleanCounted) { unclean } else { 0 };
-        *entry = Entry { beat: beat.number, epoch: beat.epoch, unclean };
+        *entry = Entry { beat: beat.number, epoch: beat.epoch, unclean, ended: false };
         if answered {
             gateway.member.beaten(at(now));
             gateway.answered_beat = beat.number;

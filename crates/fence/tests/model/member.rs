@@ -46,6 +46,13 @@ fn removed(horizon: Tick) -> Config {
     }
 }
 
+/// A gateway is killed, with a request in its hands or without, and somebody on its machine sees that.
+fn ended() -> Config {
+    let gateways = vec![without_rule(KNOWS_RAW, &[Op::Put]), with_rule(FRESH, &[Op::Get])];
+    let config = Config::new(gateways, vec![&[Kind::FirstUse]]);
+    Config { bounds: bounds(2, 1, SELDOM), ends: Some(0), ..config }
+}
+
 #[test]
 fn gateway_that_never_registered() {
     exhaust("a new registry", &never_registered(vec![&[Kind::FirstUse]]));
@@ -78,6 +85,14 @@ fn stopped_gateway() {
     exhaust("a stopped gateway", &stopped());
     for rule in [Rule::LeaseBeforeSending, Rule::StragglersOfTheSilent] {
         breaks("a stopped gateway", &stopped().without(rule));
+    }
+}
+
+#[test]
+fn killed_gateway() {
+    exhaust("a killed gateway", &ended());
+    for rule in [Rule::EndedIsCertain, Rule::StragglersOfTheEnded] {
+        breaks("a killed gateway", &ended().without(rule));
     }
 }
 

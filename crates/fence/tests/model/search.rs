@@ -33,6 +33,8 @@ pub enum Action {
     Change(usize),
     ChangeFormer(usize),
     Remove(usize, usize),
+    End(usize),
+    Mark(usize),
     Other,
 }
 
@@ -58,7 +60,16 @@ impl Model for Search {
         if world.now < config.horizon {
             actions.push(Action::Tick);
         }
+        if let Some(number) = config.ends {
+            actions.push(Action::Mark(number));
+        }
         for (number, gateway) in world.gateways.iter().enumerate() {
+            if gateway.ended {
+                continue;
+            }
+            if config.ends == Some(number) {
+                actions.push(Action::End(number));
+            }
             actions.push(if gateway.look.is_some() { Action::Looked(number) } else { Action::Look(number) });
             if gateway.member.is_unregistered() {
                 actions.push(Action::Register(number));
@@ -90,7 +101,7 @@ impl Model for Search {
             if config.stale {
                 actions.push(Action::ChangeFormer(number));
             }
-            if config.heartbeats {
+            if config.heartbeats || config.ends.is_some() {
                 actions.extend((0..world.gateways.len()).map(|gateway| Action::Remove(number, gateway)));
             }
         }
@@ -124,6 +135,8 @@ impl Model for Search {
             Action::Change(number) => next.change(config, number, false)?,
             Action::ChangeFormer(number) => next.change(config, number, true)?,
             Action::Remove(number, gateway) => next.remove(config, number, gateway)?,
+            Action::End(number) => next.end(config, number)?,
+            Action::Mark(number) => next.mark(config, number)?,
             Action::Other => next.other(*config.others.get(usize::from(world.others))?)?,
         }
         next.acknowledge_idle(config);

@@ -113,6 +113,7 @@ pub struct Entry {
     pub beat: u64,
     pub epoch: Epoch,
     pub unclean: Tick,
+    pub ended: bool,
 }
 
 /// The registry's table.
@@ -208,10 +209,9 @@ impl World {
     /// The beginning.
     pub fn begin(config: &Config) -> Self {
         let registered = |start| matches!(start, Start::Registered(_));
-        let list = config
-            .gateways
-            .iter()
-            .map(|gateway| registered(gateway.start).then_some(Entry { beat: 0, epoch: 0, unclean: 0 }));
+        let list = config.gateways.iter().map(|gateway| {
+            registered(gateway.start).then_some(Entry { beat: 0, epoch: 0, unclean: 0, ended: false })
+        });
         let changers = config.changers.iter().map(|_| Changer::default());
         let gateways = (0..config.gateways.len()).map(|gateway| Gateway::begin(config, gateway));
         let initial = config.stored[RAW].max(config.stored[SHARD]);

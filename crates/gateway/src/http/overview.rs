@@ -58,8 +58,8 @@ pub(super) async fn gateways(control: &Control) -> Result<Json, Error> {
         .map(|one| {
             let behind = epoch.is_some_and(|epoch| one.registration.epoch < epoch);
             json!({
-                "id": one.registration.gateway, "name": one.name, "build": one.build, "since": one.since, "acknowledged": one.registration.epoch,
-                "behind": behind,
+                "id": one.registration.gateway, "name": one.name, "build": one.build, "since": one.since, "last_heard": one.heard, "acknowledged": one.registration.epoch,
+                "behind": behind, "ended": one.registration.ended,
             })
         })
         .collect();

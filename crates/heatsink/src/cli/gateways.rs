@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heatsink_control::{Changer, Fencing, Gateway};
+use heatsink_control::{Bounds, Changer, Fencing, Gateway};
 use heatsink_dynamo::display::inert;
 use heatsink_env::{Env, RealEnv};
 use serde_json::json;
@@ -90,29 +90,42 @@ async fn list(args: Args) -> Result<(), Exit> {
 fn document(gateway: &Gateway, epoch: Option<u64>) -> serde_json::Value {
     let one = &gateway.registration;
     json!({
-        "id": one.gateway, "name": gateway.name, "build": gateway.build, "since": gateway.since, "beat": one.beat,
-        "acknowledged": one.epoch, "behind": epoch.is_some_and(|epoch| one.epoch < epoch),
+        "id": one.gateway, "name": gateway.name, "build": gateway.build, "since": gateway.since, "last_heard": gateway.heard, "beat": one.beat,
+        "acknowledged": one.epoch, "behind": epoch.is_some_and(|epoch| one.epoch < epoch), "ended": one.ended,
         "late_calls_ms": one.unclean.as_millis(), "bounds": one.bounds,
     })
 }
 
 fn words(registry: &str, epoch: u64, list: &[Gateway], now: u64) -> String {
+    let (ended, list): (Vec<_>, Vec<_>) = list.iter().partition(|one| one.registration.ended);
+    let longest = |of: fn(&Bounds) -> Duration, list: &[&Gateway]| {
+        list.iter().map(|one| of(&one.registration.bounds)).max().unwrap_or_default().as_secs()
+    };
+    let mut text = format!("The newest change in {registry} is {epoch}.\n");
     if list.is_empty() {
-        return format!("No gateway is registered in {registry}. The newest change is {epoch}.\n");
+        text = format!("No gateway is registered in {registry}. The newest change is {epoch}.\n");
+    } else {
+        let mut table = screen::table(["gateway", "name", "version", "last heard", "acknowledged"]);
+        for gateway in &list {
+            let one = &gateway.registration;
+            let behind =
+                if one.epoch < epoch { format!("{}, behind", one.epoch) } else { one.epoch.to_string() };
+            let heard = Duration::from_millis(now.saturating_sub(gateway.heard)).as_secs();
+            let [id, name, build] = [&one.gateway, &gateway.name, &gateway.build].map(|text| inert(text));
+            table.add_row([&*id, &*name, &*build, &*format!("{heard} s ago"), &*behind]);
+        }
+        text.push_str(&format!(
+            "{}\nA change waits for each of them to acknowledge it, for {} s at most.\n",
+            screen::drawn(table, &[4]),
+            longest(|bounds| bounds.lease + bounds.straggler, &list),
+        ));
     }
-    let mut table = screen::table(["gateway", "name", "version", "up", "acknowledged"]);
-    for gateway in list {
-        let one = &gateway.registration;
-        let behind = if one.epoch < epoch { format!("{}, behind", one.epoch) } else { one.epoch.to_string() };
-        let up = Duration::from_millis(now.saturating_sub(gateway.since)).as_secs();
-        let [id, name, build] = [&one.gateway, &gateway.name, &gateway.build].map(|text| inert(text));
-        table.add_row([&*id, &*name, &*build, &*format!("{up} s"), &*behind]);
+    if !ended.is_empty() {
+        text.push_str(&format!(
+            "Gateways that were killed: {}. A change waits for calls that they may have sent, for {} s at most.\n",
+            ended.iter().map(|one| inert(&one.registration.gateway)).collect::<Vec<_>>().join(", "),
+            longest(|bounds| bounds.straggler, &ended),
+        ));
     }
-    let longest =
-        list.iter().map(|one| one.registration.bounds).map(|bounds| bounds.lease + bounds.straggler).max();
-    format!(
-        "The newest change in {registry} is {epoch}.\n{}\nA change waits for each of them to acknowledge it, for {} s at most.\n",
-        screen::drawn(table, &[4]),
-        longest.unwrap_or_default().as_secs(),
-    )
+    text
 }

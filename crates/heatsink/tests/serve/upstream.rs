@@ -1,6 +1,6 @@
 //! One Heatsink as the upstream of another: a real process, over real sockets, signed.
 
-use crate::process::{Server, call, run, send};
+use crate::process::{Server, call, run, scratch, send};
 
 #[test]
 fn forwards_to_another_endpoint_and_keeps_its_errors() {
@@ -73,4 +73,29 @@ fn operations_on_the_account_need_a_flag() {
     // The store below does not know the operation: its own words come back.
     let answer = call(&allowed.endpoint(), "PutResourcePolicy", policy);
     assert_eq!(answer, call(&store.endpoint(), "PutResourcePolicy", policy));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_gateway_that_was_killed_is_told_from_one_that_is_stopped() {
+    let store = Server::start(&["--partitions", "off"]);
+    let url = store.endpoint();
+    let rules = scratch("killed").join("heatsink.toml");
+    std::fs::write(&rules, "[fence]\nregistry = \"gateways.registry\"\n").unwrap();
+    let at = ["--upstream", &url, "--rules", rules.to_str().unwrap()];
+    for args in [["freeze"].as_slice(), &["freeze", "--thaw"]] {
+        assert!(run(&[args, &at].concat()).status.success(), "the registry is made");
+    }
+    let gateways = || [0; 3].map(|_| Server::start(&at));
+    let [killed, stopped, _serves] = gateways();
+    stopped.signal("STOP");
+    drop(killed);
+    let listed = run(&[["gateways", "--output", "json"].as_slice(), &at].concat()).stdout;
+    let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+    let listed = listed["gateways"].as_array().unwrap();
+    let ended: Vec<_> = listed.iter().filter(|one| one["ended"] == true).collect();
+    assert_eq!((listed.len(), ended.len()), (3, 1), "{listed:?}");
+    let text = String::from_utf8(run(&[["gateways"].as_slice(), &at].concat()).stdout).unwrap();
+    assert!(text.contains("s ago") && text.contains("Gateways that were killed: "), "{text}");
+    stopped.signal("CONT");
 }

@@ -234,6 +234,35 @@ fn buckets_of_a_table_that_was_made_again_are_open_to_every_gateway() {
 }
 
 #[test]
+fn a_gateway_that_is_killed_and_started_again_delays_a_change_by_its_late_calls_alone() {
+    for seed in 1..=12 {
+        scene(seed, &["", ""], items(16), 16, move |world, items| async move {
+            world.create_past().await;
+            start(&world).await;
+            put_all(&world, &items, &[1], seconds(1.0), 1).await;
+            let (world, items) = (&world, &items);
+            for round in 1..=3 {
+                // Puts that land when the next two have been started, up to the straggler bound.
+                world.network.plan(&name(1), Wire::PutItem, "", 4, Fate::late(seconds(28.0)));
+                let late = (0..4).map(|at| {
+                    world.call(1, &items[4 * round + at], Operation::Put(value(100 + at)), seconds(0.5))
+                });
+                let killed = async {
+                    world.clock.sleep(seconds(0.3)).await;
+                    world.kill(1);
+                };
+                join(join_all(late), killed).await;
+                world.start_surely(1).await.unwrap();
+            }
+            let begun = world.clock.now();
+            world.adopt_surely(OWN, Direction::Adopt).await;
+            let took = world.clock.now().since(begun);
+            assert!(took < seconds(if world.are_together() { 60.0 } else { 200.0 }), "{took:?}");
+        });
+    }
+}
+
+#[test]
 fn every_story_is_linearizable() {
     play_seeds("every_story_is_linearizable", 600, Story::of);
 }

@@ -21,7 +21,7 @@ use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options
 use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation, Outcome};
-use heatsink_env::Env;
+use heatsink_env::{Env, Processes};
 use heatsink_gateway::{Limits, Service};
 use heatsink_mover::{Reshard, ReshardError};
 use heatsink_store::Store;
@@ -31,7 +31,7 @@ use crate::book::Book;
 use crate::clock::{Clock, ProcessEnv};
 use crate::log::Log;
 use crate::network::{Network, PAST};
-use crate::process::Process;
+use crate::process::{Alive, Process};
 use crate::reshard::{Mishap, Phases};
 
 /// A run that takes more virtual time than this hangs.
@@ -49,6 +49,8 @@ pub struct World {
     made: Cell<u64>,
     /// Whether the clocks of processes disagree.
     odd_clocks: bool,
+    /// The processes that run. Gateways can tell of each other whether they do, before half of the seeds: they are on one machine.
+    alive: Alive,
 }
 
 struct Gateway {
@@ -63,8 +65,9 @@ impl World {
         let network = Network::new(&clock, &log, seed);
         let book = Book::new(Arc::clone(&network), log.clone());
         let (gateways, workers, made) = (RefCell::default(), RefCell::default(), Cell::new(0));
-        let odd_clocks = Rng::with_seed(seed.wrapping_add(0x0c10_c450)).bool();
-        Rc::new(World { clock, log, network, book, seed, gateways, workers, made, odd_clocks })
+        let mut odd = Rng::with_seed(seed.wrapping_add(0x0c10_c450));
+        let (odd_clocks, alive) = (odd.bool(), Alive::new(odd.bool()));
+        Rc::new(World { clock, log, network, book, seed, gateways, workers, made, odd_clocks, alive })
     }
 
     /// A gateway, as `heatsink serve` makes one. Every gateway of the simulation is made here, within its own process.
@@ -72,8 +75,9 @@ impl World {
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
         rules: Rules,
+        processes: Arc<dyn Processes>,
     ) -> Result<Arc<Service>, StartError> {
-        let fencing = Fencing::shared(rules.fence(), "simulated");
+        let fencing = Fencing { processes, ..Fencing::shared(rules.fence(), "simulated") };
         let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
         let kept = control.clone();
         tokio::spawn(async move { kept.keep().await });
@@ -183,6 +187,11 @@ impl World {
         gateways.chain(self.workers.borrow().iter().map(Rc::clone)).collect()
     }
 
+    /// Whether gateways can tell of each other whether they run.
+    pub fn are_together(&self) -> bool {
+        self.alive.together
+    }
+
     fn env(&self) -> Arc<ProcessEnv> {
         self.made.set(self.made.get() + 1);
         let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.made.get());
@@ -220,7 +229,7 @@ impl World {
 
     /// Starts a gateway that does not run, and waits until it serves. `Err` with the reason if it ended before.
     pub async fn start(&self, gateway: usize) -> Result<(), String> {
-        let process = Rc::new(Process::new());
+        let process = Rc::new(Process::new(&self.alive));
         let name = name(gateway);
         let (store, env) = (self.network.link(&name), self.env());
         let rules = {
@@ -229,7 +238,7 @@ impl World {
             Rules::read("rules", &gateways[gateway].rules).expect("the rules are valid")
         };
         self.log.line(format!("{name} starts"));
-        let (started, _) = self.within(&process, World::gateway(store, env, rules));
+        let (started, _) = self.within(&process, World::gateway(store, env, rules, process.neighbours()));
         // Only the world holds it, so that it can be killed meanwhile.
         let weak = Rc::downgrade(&process);
         drop(process);
@@ -338,7 +347,7 @@ impl World {
         direction: Direction,
         life: Duration,
     ) -> Option<Result<Report, AdoptError>> {
-        let process = Rc::new(Process::new());
+        let process = Rc::new(Process::new(&self.alive));
         self.workers.borrow_mut().push(Rc::clone(&process));
         let (store, env) = (self.network.link("worker"), self.env());
         let rules = Rules::read("rules", rules).expect("the rules are valid");
@@ -366,7 +375,7 @@ impl World {
         phases: &Arc<Phases>,
         mishap: Option<Mishap>,
     ) -> Option<Result<heatsink_mover::Report, ReshardError>> {
-        let process = Rc::new(Process::new());
+        let process = Rc::new(Process::new(&self.alive));
         self.workers.borrow_mut().push(Rc::clone(&process));
         let env = self.env();
         let name = format!("run {:03}", self.made.get());
