@@ -1,5 +1,11 @@
 //! What is drawn, counted and shown of loads whose exact counts are known, as a gateway does it.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of keys, below a million"
+)]
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -122,7 +122,7 @@ impl Seen {
             if advice.is_some() && (seen.advice.is_none() || key.least >= seen.peak.least) {
                 seen.advice = advice.cloned();
             }
-            if key.least > seen.peak.least {
+            if key.least.total_cmp(&seen.peak.least).then(key.units.total_cmp(&seen.peak.units)).is_gt() {
                 seen.peak = key;
             }
         }
