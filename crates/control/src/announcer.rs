@@ -11,7 +11,7 @@ use crate::{Awaits, Bounds, Changer, Control};
 #[derive(Clone)]
 pub enum Announcer {
     /// This process is no gateway.
-    Beside(Changer),
+    Beside(Box<Changer>),
     /// It is one: it applies a change itself as soon as it is published, and does not wait for its own next look.
     Gateway(Control),
 }
@@ -28,7 +28,7 @@ impl Announcer {
     #[must_use]
     pub fn exclusively(self, exclusive: bool) -> Self {
         match self {
-            Announcer::Beside(changer) => Announcer::Beside(changer.exclusively(exclusive)),
+            Announcer::Beside(changer) => Announcer::Beside(Box::new(changer.exclusively(exclusive))),
             within => within,
         }
     }

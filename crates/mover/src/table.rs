@@ -112,7 +112,7 @@ impl TableContext {
             return usage(expiring_counters(&table.name));
         }
         let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "reshard"));
-        let announcer = Announcer::Beside(changer);
+        let announcer = Announcer::Beside(Box::new(changer));
         Ok(TableContext {
             registry,
             announcer,

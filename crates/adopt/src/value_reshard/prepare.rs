@@ -82,7 +82,7 @@ impl ValueReshard {
                 ));
             }
             let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "reshard"));
-            let (announcer, shards) = (Announcer::Beside(changer), asked.shards.max(1));
+            let (announcer, shards) = (Announcer::Beside(Box::new(changer)), asked.shards.max(1));
             Ok(ValueReshard { registry, announcer, described, record, index, value, shards, walked, may_miss, busy })
         }
         .boxed()
