@@ -15,7 +15,7 @@ use heatsink_route::{Answer, Calls, Plan, Round, Take};
 use crate::blocking;
 use crate::budget::Share;
 use crate::limits::Cost;
-use crate::repeats::Repeats;
+use crate::repeats::{Repeated, Repeats};
 use crate::send::Sender;
 use crate::spent::Spent;
 
@@ -76,7 +76,6 @@ impl Execution<'_> {
             return Err(Error::internal("A plan requested no call and did not end"));
         }
         spent.count(&calls, bodies).map_err(|error| executor.too_costly(error))?;
-        repeats.count(&calls)?;
         let mut room = spent.room(&calls, answers).await?;
         let before = spent.bytes();
         let mut taken = Ok(());
@@ -84,12 +83,16 @@ impl Execution<'_> {
         if calls.len() == 1
             && let Some(call) = calls.pop()
         {
-            let id = call.id;
-            let answer = room.take_in(executor.sender.send(call).await, spent);
+            let (id, repeated) = (call.id, repeats.count(&call));
+            let answer = advancing(repeated, executor.sender.send(call).await);
+            let answer = room.take_in(answer, spent);
             taken = blocking::run(spent.bytes() - before, || take(id, answer));
         } else {
             let sender = &executor.sender;
-            let all = calls.into_iter().map(|call| async move { (call.id, sender.send(call).await) });
+            let all = calls.into_iter().map(|call| {
+                let (id, repeated) = (call.id, repeats.count(&call));
+                async move { (id, advancing(repeated, sender.send(call).await)) }
+            });
             let mut answers = stream::iter(all).buffered(executor.cost.at_once.max(1));
             while let Some((id, answer)) = answers.next().await {
                 let answer = room.take_in(answer, spent);
@@ -104,5 +107,13 @@ impl Execution<'_> {
             tokio::task::yield_now().await;
         }
         taken
+    }
+}
+
+/// The answer to a call; an error where it is to a page that was asked for before and does not advance.
+fn advancing(repeated: Option<Repeated>, answer: Result<Bytes, Error>) -> Result<Bytes, Error> {
+    match repeated {
+        None => answer,
+        Some(repeated) => repeated.advancing(answer),
     }
 }
