@@ -17,9 +17,8 @@ pub fn ask(args: &Args, about: &str) -> Result<(), Exit> {
 pub fn exit(error: AdoptError) -> Exit {
     match &error {
         AdoptError::Usage(_) => Exit::usage(error.to_string()),
-        AdoptError::Failed(_) | AdoptError::Busy(_) | AdoptError::Cancelled(_) => {
-            Exit::failed(error.to_string())
-        }
+        AdoptError::Failed(_) | AdoptError::Cancelled(_) => Exit::failed(error.to_string()),
+        AdoptError::Busy(_) => Exit::failed(error.to_string()).retryable(),
         // Run again, it goes on where it stopped.
         AdoptError::Store(cause) if passes(cause) => {
             Exit::failed(without_numbers(&error.to_string())).retryable()
