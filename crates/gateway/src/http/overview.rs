@@ -39,10 +39,15 @@ pub(super) async fn reshards(control: &Control, query: Option<&str>) -> Result<J
 
 fn document(one: &ReshardIntent) -> Json {
     let progress = &one.progress;
+    // An only gateway may have no name.
+    let gateway = one.carrier.as_ref().map(|carrier| match carrier.name.is_empty() {
+        true => &carrier.gateway,
+        false => &carrier.name,
+    });
     json!({
         "table": one.table, "index": one.index, "key": one.key_text(), "key_type": one.key_type.name(), "shards": one.request.layout.shards, "asked": one.request.asked,
         "phase": progress.phase, "moved": progress.moved, "to_move": progress.to_move, "per_second": progress.per_second, "paused": one.paused,
-        "cancelled": one.cancelled, "gateway": one.carrier.as_ref().map(|carrier| &carrier.name), "hindered": progress.hindered, "ended": one.ended,
+        "cancelled": one.cancelled, "gateway": gateway, "hindered": progress.hindered, "ended": one.ended,
     })
 }
 

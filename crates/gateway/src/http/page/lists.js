@@ -98,7 +98,9 @@ function showReshards(answer) {
     const state = one.ended ? `${visible(one.ended.as ?? "ended")}: ${visible(one.ended.text ?? "")}`
       : [one.phase ? `phase ${visible(one.phase)}` : "waits for a gateway", one.paused && "paused", one.cancelled && "being cancelled", one.hindered && visible(one.hindered)].filter(Boolean).join("; ");
     const share = one.ended?.as === "moved" ? 1 : one.moved / one.to_move;
-    const progress = one.to_move > 0 ? joined(meter(Math.min(share, 0.999)), `${rate(one.moved)} of about ${rate(one.to_move)} items`) : `${rate(one.moved ?? 0)} items`;
+    // What was counted is done: it walks once more, until a walk finds nothing.
+    const rest = one.moved < one.to_move ? ` of about ${rate(one.to_move)} items` : one.ended ? " items" : " items; looks for what is left";
+    const progress = one.to_move > 0 ? joined(meter(Math.min(share, 0.999)), `${rate(one.moved)}${rest}`) : `${rate(one.moved ?? 0)} items`;
     return [keyElement({ [one.key_type ?? "S"]: one.key }, 48), visible(one.table), String(one.shards), progress, state];
   });
   const columns = [{ name: "Key" }, { name: "Table" }, { name: "Shards", className: "number" }, { name: "Moved" }, { name: "State", className: "wide" }];

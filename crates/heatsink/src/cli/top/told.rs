@@ -70,20 +70,22 @@ impl Reshards {
 impl Reshard {
     fn line(&self) -> String {
         let mut line = format!(
-            "{} of {} to {} shards",
+            "{} of {} to {}",
             inert::shortened(&inert::visible(&self.key), 40),
             inert::visible(&self.table),
-            self.shards
+            heatsink_layout::shards(self.shards)
         );
         match &self.phase {
             Some(phase) => line += &format!("; {}", inert::visible(phase)),
             None => line += "; waits for a gateway",
         }
         match self.to_move {
-            Some(all) => {
+            Some(all) if self.moved < all => {
                 line +=
                     &format!(", {} of {} items, {}/s", count(self.moved), count(all), count(self.per_second))
             }
+            // What was counted is done: it walks once more, until a walk finds nothing.
+            Some(_) => line += &format!(", {} items, looks for what is left", count(self.moved)),
             None if self.moved > 0 => line += &format!(", {} items", count(self.moved)),
             None => {}
         }
@@ -112,5 +114,22 @@ impl Gateways {
         };
         let names: Vec<String> = self.gateways.iter().map(name).collect();
         (!names.is_empty()).then(|| format!("{} registered: {}", names.len(), names.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_move_whose_count_is_reached_looks_for_what_is_left() {
+        let line = |moved: u64| {
+            let one = json!({ "table": "T", "key": "game_x", "shards": 1, "phase": "MOVE", "moved": moved, "to_move": 1709, "per_second": 320 });
+            serde_json::from_value::<Reshard>(one).unwrap().line()
+        };
+        assert_eq!(line(340), "game_x of T to 1 shard; MOVE, 340 of 1,709 items, 320/s");
+        assert_eq!(line(1_709), "game_x of T to 1 shard; MOVE, 1,709 items, looks for what is left");
     }
 }
