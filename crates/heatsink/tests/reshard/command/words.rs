@@ -1,5 +1,7 @@
 //! What `heatsink reshard` says before, after and while a key gets other shards.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -8,6 +10,7 @@ use bytes::Bytes;
 use heatsink_dynamo::Operation;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value as Json, json};
 
 use super::{Server, Town, data, heatsink, local, pause};
@@ -63,6 +66,15 @@ fn what_is_odd_is_a_warning() {
     assert!(warnings(&counter).contains("no way back yet"));
 }
 
+/// A screen, and the terminal that it shows.
+fn terminal() -> (File, File) {
+    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
+    (File::from(screen), File::options().read(true).write(true).open(name).unwrap())
+}
+
 #[test]
 fn everything_has_to_go_through_gateways_before_the_first_shards_of_a_table() {
     let town = Town::new("through");
@@ -70,6 +82,19 @@ fn everything_has_to_go_through_gateways_before_the_first_shards_of_a_table() {
     let dry_run = ["start", "Scores", "game", "--shards", "2", "--dry-run"];
     let through = |document: &Json| document["warnings"].to_string().contains("has to go through gateways");
     assert!(through(&town.reshard(&dry_run).1));
+    // Whoever sits at a terminal is asked.
+    let (mut screen, terminal) = terminal();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+    command.args(["reshard", "start", "Scores", "game", "--shards", "2", "--upstream", &town.store.endpoint]);
+    command.args(["--rules", &town.rules()]);
+    local(&mut command).stdin(terminal).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let asked = command.spawn().unwrap();
+    screen.write_all(b"n\n").unwrap();
+    let (code, text) = said(&asked.wait_with_output().unwrap());
+    assert!(
+        code == 64 && text.contains("Go on? [y/N]") && text.contains("nothing was changed"),
+        "{code} {text}"
+    );
     let (code, report) = town.reshard(&["start", "Scores", "game", "--shards", "2", "--wait"]);
     assert!(code == 0 && through(&report), "{code} {report}");
     assert!(!through(&town.reshard(&["start", "Scores", "other", "--shards", "2", "--dry-run"]).1));
