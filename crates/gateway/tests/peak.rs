@@ -39,8 +39,11 @@ fn service() -> Service {
     service
 }
 
+/// Lists and maps around a list of values.
+const AROUND: [[&str; 2]; 2] = [[r#"{"L":["#, "]}"], [r#"{"M":{"a":"#, "}}"]];
+
 /// Values, the number of which is what makes a body large.
-const VALUES: [&str; 14] = [
+const VALUES: [&str; 15] = [
     r#"{"M":{}}"#,
     r#"{"L":[]}"#,
     r#"{"NULL":true}"#,
@@ -52,6 +55,7 @@ const VALUES: [&str; 14] = [
     r#"{"M":{"a":{"N":"1"}}}"#,
     r#"{"M":{"a":{"N":"1"},"b":{"S":"x"},"c":{"NULL":true}}}"#,
     r#"{"L":[{"L":[{"L":[{"NULL":true}]}]}]}"#,
+    r#"{"M":{"M":{"M":{"M":{"M":{"M":{"NULL":true}}}}}}}"#,
     r#"{"SS":["a","b","c","d","e","f","g","h"]}"#,
     r#"{"NS":["1","2","3","4","5","6","7","8"]}"#,
     r#"{"M":{"a":{"SS":["a","b"]}}}"#,
@@ -163,9 +167,10 @@ const MOST: f64 = 1.5;
 #[allow(clippy::cast_precision_loss, reason = "a ratio")]
 fn no_shape_takes_much_more_memory_than_is_estimated() {
     let service = service();
-    let shapes = (0..BODIES.len(), 0..VALUES.len(), any::<bool>(), 2_000..6_000_usize);
+    let shapes =
+        (0..BODIES.len(), 0..VALUES.len(), any::<bool>(), 2_000..6_000_usize, 0..AROUND.len(), 0..24_usize);
     let mut runner = TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
-    let held = runner.run(&shapes, |(body_at, value_at, spread, count)| {
+    let held = runner.run(&shapes, |(body_at, value_at, spread, count, around, depth)| {
         let (operation, template) = BODIES[body_at];
         let table = if spread { "spread" } else { "plain" };
         // What an item of an earlier request takes is not this one's.
@@ -174,7 +179,12 @@ fn no_shape_takes_much_more_memory_than_is_estimated() {
                 format!(r#"{{"TableName":"{table}","Item":{{"pk":{{"S":"{key}"}},"sk":{{"S":"1"}}}}}}"#);
             block_on(service.call(Operation::PutItem, Bytes::from(small))).unwrap();
         }
-        let body = Bytes::from(body(template, table, VALUES[value_at], count));
+        // As many copies are made of what is nested; so that these take no longer, fewer values are.
+        let [before, after] = AROUND[around].map(|text| text.repeat(depth));
+        let template = template
+            .replace(r#"{"L":[LIST]}"#, &format!(r#"{before}{{"L":[LIST]}}{after}"#))
+            .replace(r#"{"L":[SOME]}"#, &format!(r#"{before}{{"L":[SOME]}}{after}"#));
+        let body = Bytes::from(body(&template, table, VALUES[value_at], count / (1 + depth / 4)));
         let estimate = memory_estimate(operation, &body);
         ALLOCATOR.reset_peak_memory();
         let answer = block_on(service.call(operation, body));

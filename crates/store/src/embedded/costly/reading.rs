@@ -5,9 +5,9 @@ use heatsink_dynamo::{Error, Operation, json, memory_estimate};
 use super::refused;
 
 /// The most that reading one request may take, as it is estimated.
-const MEMORY: usize = 384 << 20;
-/// Shorter bodies take less, whatever is in them: an empty object has two bytes, and counts for 2 KB.
-const SHORT: usize = 384 << 10;
+const MEMORY: usize = 320 << 20;
+/// Shorter bodies take less, whatever is in them: some 150 MB where they nest as deep as they may.
+const SHORT: usize = 64 << 10;
 
 /// The most names of `AttributesToGet`: the engine compares each with each.
 const NAMES: usize = 10_000;
@@ -120,7 +120,7 @@ mod tests {
             |count| format!(r#"{{"Statement":"x","Parameters":[{}]}}"#, list(r#"{"M":{}}"#, count));
         assert_eq!(refusal(Operation::ExecuteStatement, &parameters(100_000)), None);
         assert!(
-            refusal(Operation::ExecuteStatement, &parameters(200_000)).unwrap().contains("more than 384 MB")
+            refusal(Operation::ExecuteStatement, &parameters(200_000)).unwrap().contains("more than 320 MB")
         );
     }
 }
