@@ -183,14 +183,14 @@ RULES = (
             ),
             (
                 ADOPT,
-                "let (mut record, mut checkpoint, said) = self.begin(progress).await?;",
+                "let (mut record, mut checkpoint, mut said) = self.begin(options.exclusive, progress).await?;",
                 "if LEFT_OUT { self.changer.announce(&self.context.table.name, 0).await?; }\n"
-                "let (mut record, mut checkpoint, said) = self.begin(progress).await?;",
+                "let (mut record, mut checkpoint, mut said) = self.begin(options.exclusive, progress).await?;",
             ),
             (
                 ADOPT,
-                "self.changer.announce(&record.name, record.version).await?;\n        let mut moved = 0;",
-                "if !LEFT_OUT { self.changer.announce(&record.name, record.version).await?; }\n        let mut moved = 0;",
+                "self.changer.announce(&record.name, record.version).await?;\n        if !checkpoint.is_counted()",
+                "if !LEFT_OUT { self.changer.announce(&record.name, record.version).await?; }\n        if !checkpoint.is_counted()",
             ),
         ),
     ),
