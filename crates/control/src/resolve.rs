@@ -146,7 +146,8 @@ pub(crate) async fn judge(
             let (desired, warnings) = rules.desired_layout_recorded(schema, &record.layouts);
             let keys = registry.key_layouts(&record, known).await?;
             let status = recorded(registry.name(), rules, schema, &record, &desired, keys);
-            let migrates = matches!(record.state, State::MigratingIndexKeys(_));
+            let migrates = matches!(record.state, State::MigratingIndexKeys(_))
+                || record.values.iter().any(|value| value.migration.is_some());
             let standing = Standing { version: record.version, changed: record.changed.0, migrates };
             return Ok(Judgement::Stands(status, warnings, standing));
         }
