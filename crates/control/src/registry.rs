@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Code, Error, Operation, Outcome, pages};
+use heatsink_dynamo::{Code, Error, Operation, Origin, Outcome, pages};
 use heatsink_env::Env;
 use heatsink_layout::{Bucket, DIRECTORY, Table, TableLayouts, directory_key};
 use heatsink_store::Store;
@@ -149,6 +149,9 @@ impl Registry {
             false => {
                 let mut named = Error::internal(message);
                 named.outcome = error.outcome;
+                if error.is_denied() {
+                    named.origin = Origin::Denied;
+                }
                 named
             }
         }

@@ -108,6 +108,8 @@ pub enum Origin {
     Gateway,
     /// Heatsink, for a moment: while a layout changes the request waits, and is planned again when that has gone on.
     Held,
+    /// Heatsink, whose own request to the store was refused for its credentials.
+    Denied,
 }
 
 /// A failed request: what the client is told, and what Heatsink knows about it.
@@ -251,6 +253,21 @@ impl Error {
                 | Code::ThrottlingException
                 | Code::RequestLimitExceeded
         )
+    }
+
+    /// Whether the credentials of a request are refused: the client's own, or those with which Heatsink asks the store. They are missing, wrong, expired,
+    /// or not allowed to do it (AWS, "Common Errors").
+    pub fn is_denied(&self) -> bool {
+        self.origin == Origin::Denied
+            || matches!(
+                self.code.name(),
+                "AccessDeniedException"
+                    | "ExpiredTokenException"
+                    | "IncompleteSignatureException"
+                    | "InvalidSignatureException"
+                    | "MissingAuthenticationTokenException"
+                    | "UnrecognizedClientException"
+            )
     }
 
     /// Whose fault it is.

@@ -31,6 +31,12 @@ pub async fn open_existing(
 
 /// A store that did not answer: what was asked, and what came back.
 pub fn not_answered(what: &str, error: &Error) -> Exit {
+    if error.is_denied() {
+        return Exit::usage(format!(
+            "{what}: {}. The credentials of this command are missing, wrong, expired, or not allowed to do this at the store",
+            without_numbers(&error.to_string())
+        ));
+    }
     let exit = Exit::unavailable(without_numbers(&format!("{what}: {error}")));
     if passes(error) { exit.retryable() } else { exit }
 }

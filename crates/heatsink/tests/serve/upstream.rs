@@ -99,3 +99,35 @@ fn a_gateway_that_was_killed_is_told_from_one_that_is_stopped() {
     assert!(text.contains("s ago") && text.contains("Gateways that were killed: "), "{text}");
     stopped.signal("CONT");
 }
+
+/// Answers each request with this error.
+fn refusing(error: &'static str) -> String {
+    use std::io::{Read, Write};
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 65_536]);
+            let body = format!(r#"{{"__type":"com.amazon.coral.service#{error}","message":"not you"}}"#);
+            let head =
+                "HTTP/1.1 400 Bad Request\r\ncontent-type: application/x-amz-json-1.0\r\nconnection: close";
+            let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn commands_say_that_their_credentials_are_refused() {
+    for error in ["UnrecognizedClientException", "ExpiredTokenException", "AccessDeniedException"] {
+        let url = refusing(error);
+        for command in [&["reshard", "status"][..], &["gateways"], &["freeze"], &["verify", "scores"]] {
+            let output = run(&[command, &["--upstream", &url]].concat());
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(64), "{error} {command:?}: {said}");
+            assert!(said.contains(error) && said.contains("credentials"), "{error} {command:?}: {said}");
+        }
+    }
+}
