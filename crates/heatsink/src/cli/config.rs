@@ -8,8 +8,8 @@ use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
 use super::open::{not_answered, open_existing};
+use super::print;
 use super::rules::{self, Found};
-use super::{print, right_flag};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -73,9 +73,6 @@ pub fn run(args: Args) -> Result<(), Exit> {
 async fn compare(args: &Check, rules: &Rules) -> Result<Checked, Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-    if let Some(url) = &args.upstream {
-        right_flag::upstream(&*store, &rules.fence().registry, url).await?;
-    }
     check(store, env, rules).await.map_err(|error| not_answered("the store could not be reached", &error))
 }
 

@@ -15,7 +15,7 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
 use super::open::{not_started, open_existing};
-use super::{print, right_flag, rules};
+use super::{print, rules};
 use crate::exit::{Exit, in_words};
 use crate::output::Output;
 use crate::screen;
@@ -101,9 +101,6 @@ async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
         None => {
             let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
             let rules = rules::find(None)?.rules.without_rules();
-            if let Some(url) = &args.upstream {
-                right_flag::upstream(&*store, &rules.fence().registry, url).await?;
-            }
             let fencing = Fencing::observing(rules.fence());
             gateway(store, &env, rules, fencing).await?
         }
