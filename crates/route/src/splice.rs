@@ -7,7 +7,6 @@ use bytes::Bytes;
 pub struct Splice<'a> {
     whole: &'a [u8],
     edits: Vec<Edit>,
-    shorter: usize,
 }
 
 #[derive(Debug)]
@@ -20,7 +19,7 @@ struct Edit {
 impl<'a> Splice<'a> {
     /// No changes to `whole` yet.
     pub fn new(whole: &'a [u8]) -> Self {
-        Splice { whole, edits: Vec::new(), shorter: 0 }
+        Splice { whole, edits: Vec::new() }
     }
 
     /// Puts `with` in the place of `part`, a slice of the body itself. A slice of something else is ignored by
@@ -28,7 +27,6 @@ impl<'a> Splice<'a> {
     pub fn replace(&mut self, part: &[u8], with: impl Into<Vec<u8>>) {
         if let Some(start) = self.offset(part) {
             let with = with.into();
-            self.shorter += part.len().saturating_sub(with.len());
             self.edits.push(Edit { start, end: start + part.len(), with });
         }
     }
@@ -46,14 +44,8 @@ impl<'a> Splice<'a> {
         if let Some(start) = self.offset(part) {
             let end = start + part.len().saturating_sub(back);
             let start = end.saturating_sub(length).max(start);
-            self.shorter += end - start;
             self.edits.push(Edit { start, end, with: Vec::new() });
         }
-    }
-
-    /// How many bytes the changes that shorten the body have taken out of it so far.
-    pub fn shrinks_by(&self) -> usize {
-        self.shorter
     }
 
     /// Whether nothing changes.

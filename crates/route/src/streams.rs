@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::Table;
 
@@ -55,11 +56,18 @@ fn logical<'a>(table: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result
         let Some(change) = json::member(record, "dynamodb")?.filter(|raw| *raw != b"null") else { continue };
         let [keys, new, old, size] =
             json::attributes_of(change, ["Keys", "NewImage", "OldImage", "SizeBytes"])?;
-        let before = splice.shrinks_by();
-        for object in [keys, new, old].into_iter().flatten() {
-            strip_object(table, object, splice)?;
+        let mut suffixes = 0;
+        for object in [keys, new, old].into_iter().flatten().filter(|object| *object != b"null") {
+            let stored = Bytes::copy_from_slice(object);
+            let mut own = Splice::new(&stored);
+            strip_object(table, &stored, &mut own)?;
+            let logical = own.finish(&stored);
+            // In bytes of values: the text of binary ones is longer.
+            suffixes += scan_item(&stored, [])?.bytes.saturating_sub(scan_item(&logical, [])?.bytes);
+            if logical != stored {
+                splice.replace(object, logical.to_vec());
+            }
         }
-        let suffixes = splice.shrinks_by() - before;
         let bytes = size.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
         if let (Some(raw), Some(bytes), 1..) = (size, bytes, suffixes) {
             splice.replace(raw, bytes.saturating_sub(suffixes).to_string());
