@@ -224,6 +224,17 @@ impl Select<'_> {
                 if token::of_store(&token).is_some() || schema.is_adopted() && !token::is_own(&token) {
                     return Err(layout_cursor::of_another_layout(schema));
                 }
+                if !token::is_own(&token) && !schema.key_layouts().is_empty() {
+                    // The store's, given out by a gateway that knew of no key that has moved or is to move; or none: the store says.
+                    let refused = Refused(layout_cursor::of_another_layout(schema)).plan();
+                    let why = "whether it is a token of its own, the store says";
+                    return Ok(preflight::first(
+                        Operation::ExecuteStatement,
+                        request.body.clone(),
+                        refused,
+                        why,
+                    ));
+                }
                 let parts = confined.as_ref().map_or(1, Vec::len);
                 let (position, found) = Position::read(&token, self.written, parts, &cursor)?;
                 if confined.is_some() && (order.is_some() || found.is_some()) {
