@@ -24,7 +24,8 @@ const MOST: u16 = 500;
 #[derive(Default)]
 pub(crate) struct Repeats {
     calls: usize,
-    asked: HashMap<u64, u16>,
+    /// How often, by the hash of operation and body; none for most requests.
+    asked: Option<Box<HashMap<u64, u16>>>,
 }
 
 /// A page that was asked for before, whose answer is looked at.
@@ -41,8 +42,8 @@ impl Repeats {
         if self.calls <= FREE || !call.operation.gives_pages() || !pages::may_go_on(&call.body) {
             return None;
         }
-        let times =
-            self.asked.entry(FixedState::default().hash_one((call.operation, &call.body))).or_default();
+        let page = FixedState::default().hash_one((call.operation, &call.body));
+        let times = self.asked.get_or_insert_default().entry(page).or_default();
         *times = times.saturating_add(1);
         (*times > 1).then(|| Repeated { operation: call.operation, body: call.body.clone(), times: *times })
     }

@@ -201,7 +201,8 @@ impl Service {
     /// # Errors
     /// DynamoDB's own error for the request, or the store's, unchanged.
     pub async fn call(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
-        self.call_marked(operation, body).await.map(|answer| answer.body)
+        // Not through `call_marked`: a future in a future is copied once more.
+        self.call_until(operation, body, &Sent::default()).await.map(|answer| answer.body)
     }
 
     /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with `on_shard_error = "partial"` leave

@@ -107,13 +107,22 @@ pub fn table_name(name_or_arn: &str) -> &str {
     }
 }
 
+/// The bytes that a table's name may have.
+const IN_NAMES: [bool; 256] = {
+    let mut allowed = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        allowed[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        byte += 1;
+    }
+    allowed
+};
+
 /// The name of a table that may exist, of a name or an ARN: an ARN of something else names the table of its last part, such as a global table.
 fn possible(name_or_arn: &str) -> Option<&str> {
     // Service model: up to 255 letters, digits and three signs.
-    let is_name = |name: &&str| {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-        (1..=255).contains(&name.len()) && name.bytes().all(allowed)
-    };
+    let is_name =
+        |name: &&str| (1..=255).contains(&name.len()) && name.bytes().all(|byte| IN_NAMES[usize::from(byte)]);
     let name = table_name(name_or_arn);
     let last = || name.starts_with("arn:").then(|| name.rsplit('/').next()).flatten();
     Some(name).filter(is_name).or_else(|| last().filter(is_name))
