@@ -1,6 +1,7 @@
 //! Executes the physical calls of a plan, with bounded concurrency. The seam of `heatsink_route` is filled in here.
 //!
-//! Beneath: `send` (one call, and its retries), `spent` (what the calls cost, and the memory that they hold).
+//! Beneath: `send` (one call, and its retries), `spent` (what the calls cost, and the memory that they hold), `repeats` (pages that one request asks for
+//! again and again).
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
