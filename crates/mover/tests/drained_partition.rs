@@ -202,11 +202,15 @@ impl Store for Far {
     }
 }
 
-/// When the items began to move, when the last was there, and what the drained partition had taken by then.
+/// A moment of a move: when it was, what the drained partition had taken by then, and how many items had moved.
+type Moment = (MonotonicInstant, f64, u64);
+
+/// When the items began to move, when clients had gone, and when the last item was there.
 #[derive(Default)]
 struct Seen {
-    begun: Option<(MonotonicInstant, f64)>,
-    ended: Option<(MonotonicInstant, f64)>,
+    begun: Option<Moment>,
+    alone: Option<Moment>,
+    ended: Option<Moment>,
     items: u64,
     /// Items that had been moved after each second.
     by_second: Vec<u64>,
@@ -217,9 +221,15 @@ struct Watch {
     seen: Mutex<Seen>,
 }
 
+impl Watch {
+    fn now(&self) -> Moment {
+        (self.far.env.now(), self.far.drained().writes, self.seen.lock().unwrap().items)
+    }
+}
+
 impl Progress for Watch {
     fn phase(&self, state: State) {
-        let now = (self.far.env.now(), self.far.drained().writes);
+        let now = self.now();
         let mut seen = self.seen.lock().unwrap();
         match state {
             State::Moving { phase: Phase::Move, closing: false } => seen.begun = Some(now),
@@ -230,7 +240,7 @@ impl Progress for Watch {
 
     fn moved(&self, items: u64) {
         let mut seen = self.seen.lock().unwrap();
-        let Some((begun, _)) = seen.begun else { return };
+        let Some((begun, ..)) = seen.begun else { return };
         let second = self.far.env.now().since(begun).as_secs() as usize;
         seen.items = items;
         let seconds = seen.by_second.len().max(second + 1);
@@ -255,8 +265,10 @@ struct Case {
 /// How it went.
 struct Moved {
     seconds: f64,
-    /// Units that the mover took of the drained partition ÷ those that clients left.
+    /// Units that the mover took of the drained partition ÷ those that clients left, while they were there.
     share: f64,
+    /// Whole seconds from when clients had gone until the mover took nine tenths of the partition; `None` where the items were all moved before.
+    found: Option<usize>,
     /// The largest share of throttled puts in a second.
     worst: f64,
     /// Items that were moved in each second.
@@ -266,7 +278,8 @@ struct Moved {
 }
 
 /// Puts of clients, each into the shard that it has from the cutover on: what was accepted and what throttled in each second.
-async fn put(far: Arc<Far>, case: Case, tally: Rc<RefCell<Vec<[u64; 2]>>>) {
+async fn put(watch: Arc<Watch>, case: Case, tally: Rc<RefCell<Vec<[u64; 2]>>>) {
+    let far = &watch.far;
     let strategy = Strategy::Calculated { by: By::SortKey };
     let layout = Layout { strategy, shards: case.shards, hash: Hash::JumpXxh3, version: 1 };
     let begun = far.env.now();
@@ -284,6 +297,10 @@ async fn put(far: Arc<Far>, case: Case, tally: Rc<RefCell<Vec<[u64; 2]>>>) {
         let seconds = tally.len().max(second + 1);
         tally.resize(seconds, [0, 0]);
         tally[second][usize::from(!accepted)] += 1;
+    }
+    if case.puts > 0 {
+        let now = watch.now();
+        watch.seen.lock().unwrap().alone = Some(now);
     }
 }
 
@@ -303,7 +320,7 @@ fn moved(case: Case, seed: u64) -> Moved {
         ends.set(true);
     };
     pool.spawner().spawn_local(mover).unwrap();
-    let mut clients = Some(put(Arc::clone(&far), case, Rc::clone(&tally)));
+    let mut clients = Some(put(Arc::clone(&watch), case, Rc::clone(&tally)));
     loop {
         pool.run_until_stalled();
         if over.get() {
@@ -320,27 +337,33 @@ fn moved(case: Case, seed: u64) -> Moved {
     let seen = watch.seen.lock().unwrap();
     let (begun, ended) = (seen.begun.unwrap(), seen.ended.unwrap());
     let seconds = ended.0.since(begun.0).as_secs_f64();
-    let taken = (seen.items * UNITS) as f64;
-    let left = PARTITION_WRITES as f64 * seconds - (ended.1 - begun.1 - taken);
+    let beside = seen.alone.unwrap_or(ended);
+    let taken = ((beside.2 - begun.2) * UNITS) as f64;
+    let left = PARTITION_WRITES as f64 * beside.0.since(begun.0).as_secs_f64() - (beside.1 - begun.1 - taken);
     let puts = tally.borrow().clone();
     let throttled =
         puts.iter().map(|[accepted, throttled]| *throttled as f64 / (accepted + throttled).max(1) as f64);
     let worst = throttled.fold(0.0, f64::max);
-    let items =
+    let items: Vec<u64> =
         seen.by_second.iter().scan(0, |last, now| Some(*now - std::mem::replace(last, *now))).collect();
+    let found = seen.alone.and_then(|alone| {
+        let mut after = items.iter().skip(alone.0.since(begun.0).as_secs() as usize);
+        after.position(|items| items * UNITS * 10 >= PARTITION_WRITES * 9)
+    });
     assert_eq!(seen.items, case.items - far.old.lock().unwrap().len() as u64);
-    Moved { seconds, share: taken / left, worst, items, puts }
+    Moved { seconds, share: taken / left, found, worst, items, puts }
 }
 
 /// How often a case is run.
-const RUNS: u64 = 15;
+const RUNS: u64 = 5;
 
 /// 5,000 puts a second over 16 shards, as `heatsink demo reshard` has them. Two of the shards lie in the drained partition: clients use 625 units of it.
 const VIRAL: Case =
     Case { items: 6_000, shards: 16, puts: 5_000, seconds: 60, way: Duration::from_millis(2) };
 
-/// A mover takes at least so much of what is left, and clients do not notice: the median of runs whose requests come at other moments. When the mover
-/// meets a throttle is chance, and so is what a throttled second is worth.
+/// A mover takes at least so much of what clients leave while they are there, and they do not notice: the median of runs whose requests come at other
+/// moments. When the mover meets a throttle is chance, and so is what a throttled second is worth. Once clients have gone, it has the whole partition
+/// soon: from the least that they leave here, 230 units a second, its curve takes 12.6 s.
 fn takes(least: f64, case: Case) {
     let median = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
@@ -348,11 +371,12 @@ fn takes(least: f64, case: Case) {
     };
     let (mut shares, mut worsts) = (Vec::new(), Vec::new());
     for seed in 1..=RUNS {
-        let Moved { seconds, share, worst, items, puts } = moved(case, seed);
+        let Moved { seconds, share, found, worst, items, puts } = moved(case, seed);
         println!(
-            "{case:?}, seed {seed}: {share:.3} of what was left, in {seconds:.1} s; throttled at worst {worst:.4} of a second's puts"
+            "{case:?}, seed {seed}: {share:.3} of what was left, in {seconds:.1} s; all of it {found:?} s after clients had gone; throttled at worst {worst:.4} of a second's puts"
         );
         println!("items by second: {items:?}\naccepted and throttled puts by second: {puts:?}");
+        assert!(found.is_none_or(|seconds| seconds <= 14), "it had all of the partition after {found:?} s");
         shares.push(share);
         worsts.push(worst);
     }
@@ -363,21 +387,21 @@ fn takes(least: f64, case: Case) {
 
 #[test]
 fn it_takes_what_clients_leave_and_they_do_not_notice() {
-    takes(0.85, VIRAL);
+    takes(0.90, VIRAL);
 }
 
 #[test]
 fn it_takes_what_clients_leave_of_a_store_that_is_far() {
-    takes(0.85, Case { way: Duration::from_millis(20), ..VIRAL });
+    takes(0.90, Case { way: Duration::from_millis(20), ..VIRAL });
 }
 
 /// Of 13 shards, too, two lie there.
 #[test]
 fn it_takes_what_clients_leave_who_use_three_quarters() {
-    takes(0.85, Case { shards: 13, ..VIRAL });
+    takes(0.90, Case { shards: 13, ..VIRAL });
 }
 
 #[test]
 fn it_takes_the_whole_partition_where_nobody_else_is() {
-    takes(0.85, Case { items: 10_000, puts: 0, ..VIRAL });
+    takes(0.90, Case { items: 10_000, puts: 0, ..VIRAL });
 }
