@@ -66,8 +66,9 @@ pub enum Otherwise {
     Answer,
 }
 
-/// What a request does with an item whose slot changes.
-pub fn act(phase: Phase, access: Access, rules: Rules) -> Act {
+/// What a request does with an item whose slot changes. `above`: whether the item is above the high water on
+/// record, which is known only in MOVE. No old slot holds such an item, and none will.
+pub fn act(phase: Phase, access: Access, above: bool, rules: Rules) -> Act {
     let keep = |rule| rules.keep(rule);
     let update = |leaves_ttl: bool, otherwise: Otherwise, rule: Rule| {
         if leaves_ttl && keep(Rule::ExpiringPutPulls) {
@@ -81,6 +82,7 @@ pub fn act(phase: Phase, access: Access, rules: Rules) -> Act {
     };
     match (phase, access) {
         (Phase::Reserve, _) => Act::Old,
+        (Phase::Move, _) if above => Act::New,
         (Phase::Hold, Access::Read) if !keep(Rule::HoldReadsBoth) => Act::Old,
         (_, Access::Read) => Act::ReadBoth,
         (Phase::Prepare, _) => Act::Old,
@@ -118,7 +120,7 @@ mod tests {
     fn the_table() {
         use Act::{New, NewIf, Old, PullThenNew, ReadBoth, Wait};
         let phases = [Phase::Reserve, Phase::Prepare, Phase::Hold, Phase::Check, Phase::Move];
-        let row = |access| phases.map(|phase| act(phase, access, Rules::ALL));
+        let row = |access| phases.map(|phase| act(phase, access, false, Rules::ALL));
         let tried = |otherwise| NewIf(Guard::ExistsForGood, otherwise);
         assert_eq!(row(Access::BlindPut { leaves_ttl: false }), [Old, Old, Wait, New, New]);
         assert_eq!(row(Access::BlindPut { leaves_ttl: true }), [Old, Old, Wait, Wait, PullThenNew]);
@@ -128,5 +130,11 @@ mod tests {
         assert_eq!(row(Access::Delete), [Old, Old, Wait, Wait, PullThenNew]);
         assert_eq!(row(Access::Dependent), [Old, Old, Wait, Wait, PullThenNew]);
         assert_eq!(row(Access::Read), [Old, ReadBoth, ReadBoth, ReadBoth, ReadBoth]);
+        for access in [Access::BlindPut { leaves_ttl: true }, Access::Delete, Access::Dependent, Access::Read]
+        {
+            let above = |phase| act(phase, access, true, Rules::ALL);
+            assert_eq!(above(Phase::Move), New);
+            assert_eq!(above(Phase::Reserve), Old, "nothing is known to be above before MOVE");
+        }
     }
 }

@@ -34,6 +34,8 @@ pub struct RangeCall<K> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RangeRead<K, T> {
     after: Option<K>,
+    /// Before this place, in the order of the Query, the old copies have no rows.
+    old_from: Option<K>,
     at: At<K, T>,
     rules: Rules,
 }
@@ -58,7 +60,14 @@ enum At<K, T> {
 impl<K: Ord + Clone, T: Clone> RangeRead<K, T> {
     /// A read of everything after a place, or from the beginning.
     pub fn new(after: Option<K>, rules: Rules) -> Self {
-        RangeRead { after, at: RangeRead::start(rules), rules }
+        RangeRead { after, old_from: None, at: RangeRead::start(rules), rules }
+    }
+
+    /// The same, of a key whose old copies have no rows before this place in the order of the Query: a
+    /// descending Query reads what is above the high water first. A range that ends before it is read once.
+    #[must_use]
+    pub fn with_old_from(self, old_from: Option<K>) -> Self {
+        RangeRead { old_from, ..self }
     }
 
     /// The page to read next.
@@ -78,6 +87,10 @@ impl<K: Ord + Clone, T: Clone> RangeRead<K, T> {
     pub fn answered(&mut self, page: Page<K, T>) -> Option<Page<K, T>> {
         let start = RangeRead::start(self.rules);
         let (first, old, again) = match std::mem::replace(&mut self.at, start) {
+            At::First if page.end.is_some() && page.end < self.old_from => {
+                self.after.clone_from(&page.end);
+                return Some(page);
+            }
             At::First => {
                 self.at = At::Old { first: page };
                 return None;
@@ -148,5 +161,16 @@ mod tests {
         let merged = read.answered(page(&[(2, 21), (3, 30), (6, 60)], None));
         assert_eq!(merged, Some(page(&[(1, 1), (2, 21), (3, 30), (4, 4)], Some(5))));
         assert_eq!(read.call(), RangeCall { side: Side::New, after: Some(5), until: None });
+    }
+
+    #[test]
+    fn a_range_where_no_old_row_lies_is_read_once() {
+        let mut read = RangeRead::new(None, Rules::ALL).with_old_from(Some(4));
+        let above = page(&[(1, 1), (3, 3)], Some(3));
+        assert_eq!(read.answered(above.clone()), Some(above));
+        assert_eq!(read.call(), RangeCall { side: Side::New, after: Some(3), until: None });
+        assert_eq!(read.answered(page(&[(4, 4)], Some(4))), None, "an old row may lie there");
+        let mut read = RangeRead::new(None, Rules::ALL).with_old_from(Some(4));
+        assert_eq!(read.answered(page(&[], None)), None, "it ends with the key");
     }
 }

@@ -1,8 +1,8 @@
 //! A gateway: one client's calls, one after the other, each planned by what it knows of the record.
 
 use heatsink_reshard::{
-    Access, Act, Guard, Phase, PointRead, PullAnswer, PullCall, RangeRead, Rules, Side, State, Write,
-    WriteAnswer, WriteCall, WriteStep, act,
+    Access, Act, Guard, PointRead, PullAnswer, PullCall, RangeRead, Rules, Side, State, Write, WriteAnswer,
+    WriteCall, WriteStep, act,
 };
 
 use crate::config::{Call, Config, Op};
@@ -33,13 +33,12 @@ pub enum Kind {
 }
 
 impl View {
-    /// What is done with the items from `first` on; above the high water the old places hold nothing.
+    /// What is done with the items from `first` on.
     fn act(self, first: usize, access: Access, rules: Rules) -> Act {
         match self.state {
-            State::Moving { phase: Phase::Move, .. } if self.above & 1 << first != 0 => Act::New,
             State::Stable { in_force: Side::Old, .. } => Act::Old,
             State::Stable { in_force: Side::New, .. } => Act::New,
-            State::Moving { phase, .. } => match act(phase, access, rules) {
+            State::Moving { phase, .. } => match act(phase, access, self.above & 1 << first != 0, rules) {
                 // Nothing is known whose absence could be asked for.
                 Act::NewIf(Guard::ExistsForGood, otherwise) if !self.expires => {
                     Act::NewIf(Guard::Exists, otherwise)
