@@ -11,6 +11,7 @@ use heatsink_layout::{
     Bucket, InForce, Layout, LayoutSource, Moving, Phase, Placement, Reads, Slot, Slots, SortKey, Table,
     Unplaced, directory_key,
 };
+use heatsink_reshard::{Access, Act, Rules, Side, act};
 
 use crate::items::identity::{self, Identity};
 use crate::moving::item::MovingItem;
@@ -76,15 +77,6 @@ pub(crate) struct Learned {
     pub(crate) held: Option<String>,
 }
 
-/// One of the two layouts of a key that moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// The old one.
-    From,
-    /// The new one.
-    To,
-}
-
 impl Learned {
     /// The assumed items, each once.
     pub(crate) fn assumed(self) -> Vec<Named> {
@@ -121,7 +113,7 @@ impl<'a> PlanContext<'a> {
         operation: Operation,
         learned: &'a RefCell<Learned>,
     ) -> Self {
-        let (side, selects) = (Side::From, false);
+        let (side, selects) = (Side::Old, false);
         PlanContext { layouts, now, places, cursor: None, operation, side, selects, learned }
     }
 
@@ -168,8 +160,8 @@ impl<'a> PlanContext<'a> {
             InForce::Widening(widening) => Arc::clone(&widening.layout),
             InForce::Stepping(stepping) => Arc::clone(&stepping.layout),
             InForce::Moving(moving) => Arc::clone(match self.side {
-                Side::From => &moving.from,
-                Side::To => &moving.to,
+                Side::Old => &moving.from,
+                Side::New => &moving.to,
             }),
         }
     }
@@ -279,7 +271,9 @@ impl<'a> PlanContext<'a> {
         }
     }
 
-    /// Where a request goes for an item that changes its slot.
+    /// Where a request goes for an item that changes its slot: what the protocol of moves says
+    /// ([`act`]). A write is taken for one that depends on the item; whether it does is asked once
+    /// the whole request is known (`moving::plan`), which only a write in HOLD, CHECK or MOVE waits for.
     fn locate_moving(
         &self,
         table: &Table,
@@ -290,22 +284,28 @@ impl<'a> PlanContext<'a> {
     ) -> ItemLocation {
         use Operation::{BatchGetItem, GetItem, Query, Scan, TransactGetItems};
         let at = |slot| ItemLocation::at_first(Placement::One(slot));
-        match (self.operation, moving.phase) {
-            (_, Phase::Reserve) => at(slots.from),
-            // Where a cursor stands; a statement is sent for both.
-            (operation, _) if self.selects || matches!(operation, Query | Scan) => at(match self.side {
-                Side::From => slots.from,
-                Side::To => slots.to,
-            }),
-            _ if moving.is_above_high_water(sort) => at(slots.to),
-            (GetItem | BatchGetItem | TransactGetItems, _) => {
-                ItemLocation::at_first(Placement::Moving(slots))
-            }
-            (_, Phase::Prepare) => at(slots.from),
-            (_, Phase::Hold | Phase::Check | Phase::Move) => {
+        let under = |side| match side {
+            Side::Old => at(slots.from),
+            Side::New => at(slots.to),
+        };
+        // The position of a cursor, and a statement that is sent to both slots: each plan is of one
+        // side, also above the high water.
+        let one_side = self.selects || matches!(self.operation, Query | Scan);
+        let access = match self.operation {
+            GetItem | BatchGetItem | TransactGetItems => Access::Read,
+            _ if one_side => Access::Read,
+            _ => Access::Dependent,
+        };
+        let above = !one_side && moving.is_above_high_water(sort);
+        match act(moving.phase, access, above, Rules::ALL) {
+            Act::Old => under(Side::Old),
+            Act::ReadBoth if one_side => under(self.side),
+            Act::ReadBoth => ItemLocation::at_first(Placement::Moving(slots)),
+            Act::New => under(Side::New),
+            Act::Wait | Act::PullThenNew | Act::NewIf(..) => {
                 let item = MovingItem::new(table, key, sort, moving, slots);
                 self.learned.borrow_mut().moving.push(item);
-                at(slots.to)
+                under(Side::New)
             }
         }
     }

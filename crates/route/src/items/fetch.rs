@@ -38,11 +38,6 @@ impl Parts {
         self.found.iter().find(|(slot, _)| *slot == Slot::default()).map(|(_, fragment)| fragment)
     }
 
-    /// Whether something was found in that slot.
-    pub(crate) fn is_in(&self, slot: Slot) -> bool {
-        self.found.iter().any(|(found, _)| *found == slot)
-    }
-
     /// The other fragments of a counter.
     pub(crate) fn others(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.found.iter().filter(|(slot, _)| *slot != Slot::default()).map(|(_, fragment)| &**fragment)
@@ -78,6 +73,16 @@ impl FromTable {
     /// What was found of one item.
     pub(crate) fn parts(&self, identity: &Identity) -> Option<&Parts> {
         self.found.get(identity)
+    }
+
+    /// Takes what was found of an item that lies in one slot at most, and in which slot.
+    pub(crate) fn take_found(&mut self, identity: &Identity) -> Option<(Slot, Bytes)> {
+        self.found.remove(identity)?.found.pop()
+    }
+
+    /// Has this found of an item.
+    pub(crate) fn put_found(&mut self, identity: &Identity, found: (Slot, Bytes)) {
+        self.found.entry(identity.clone()).or_default().found.push(found);
     }
 
     /// Reads consistently, whatever the client asked for.

@@ -18,7 +18,7 @@ use super::physical::to_one_slot;
 use super::wanted::Wanted;
 use crate::answer::unreadable;
 use crate::capacity::listed;
-use crate::context::{PlanContext, Side};
+use crate::context::PlanContext;
 use crate::dry_run::first_round;
 use crate::key::{Located, locate};
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
@@ -45,7 +45,7 @@ pub(crate) fn get(
         Ok(wanted) => wanted,
         Err(unplanned) => return refused(Operation::GetItem, request, unplanned),
     };
-    let keys = wanted.from.pending.len();
+    let keys = wanted.from.pending.len() + wanted.point_reads().len();
     if keys == 1 && !wanted.moves() {
         let why = "what is asked for lies in the base fragment: one physical request";
         return Ok(to_one_slot(Operation::GetItem, body, table, located, why));
@@ -159,13 +159,7 @@ impl Read {
         let from = self.tables.iter().map(|wanted| wanted.from.clone()).collect();
         let mut fetch = Fetch::of(from, self.report.clone());
         if self.tables.iter().any(Wanted::moves) {
-            fetch.read_all(calls).await?;
-            for side in [Side::From, Side::To] {
-                for (wanted, from) in self.tables.iter().zip(&mut fetch.tables) {
-                    wanted.look_again(side, from);
-                }
-                fetch.read_all(calls).await?;
-            }
+            self.read_moving(&mut fetch, calls).await?;
         }
         if self.operation == Operation::GetItem {
             fetch.read_all(calls).await?;
@@ -173,6 +167,27 @@ impl Read {
         } else {
             fetch.round(calls).await?;
             self.responses(&fetch)
+        }
+    }
+
+    /// Reads the items that move, each by its [`PointRead`](heatsink_reshard::PointRead), all at once; and
+    /// with their first reads all other keys.
+    async fn read_moving(&self, fetch: &mut Fetch, calls: &mut dyn Calls) -> Result<(), Error> {
+        let mut reads: Vec<_> = self.tables.iter().map(Wanted::point_reads).collect();
+        loop {
+            let mut asked = false;
+            for (reads, from) in reads.iter().zip(&mut fetch.tables) {
+                for read in reads {
+                    asked |= read.ask(from);
+                }
+            }
+            if !asked {
+                return Ok(());
+            }
+            fetch.read_all(calls).await?;
+            for (reads, from) in reads.iter_mut().zip(&mut fetch.tables) {
+                reads.iter_mut().for_each(|read| read.take(from));
+            }
         }
     }
 

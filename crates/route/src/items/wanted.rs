@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::Error;
-use heatsink_layout::{Placement, Table};
+use heatsink_layout::{Placement, Slot, Table};
+use heatsink_reshard::{PointRead, Rules, Side};
 
 use super::fetch::{FromTable, MOST_KEYS};
 use super::identity::{self, Identity};
 use super::shown::Shown;
 use super::{fold, fragments};
-use crate::context::Side;
 use crate::key::Located;
 use crate::refusal::Unplanned;
 use crate::request::Request;
@@ -27,6 +27,37 @@ pub(super) struct Item {
     pub(super) placement: Placement,
     /// The raw keys of its new slot and its old one, while it moves.
     moves: Option<[Bytes; 2]>,
+}
+
+/// A read of an item that moves. What it reads comes with the slot that it lies in.
+pub(super) struct MovingRead<'a> {
+    identity: &'a Identity,
+    new: &'a Bytes,
+    old: &'a Bytes,
+    /// `None` once it is over.
+    read: Option<PointRead<(Slot, Bytes)>>,
+}
+
+impl MovingRead<'_> {
+    /// Asks for the copy to read next. False if the read is over.
+    pub(super) fn ask(&self, from: &mut FromTable) -> bool {
+        let Some(read) = &self.read else { return false };
+        let key = match read.call() {
+            Side::New => self.new,
+            Side::Old => self.old,
+        };
+        from.pending.push(key.clone());
+        true
+    }
+
+    /// Takes the copy that was read. What remains among what was found is the item.
+    pub(super) fn take(&mut self, from: &mut FromTable) {
+        let Some(read) = &mut self.read else { return };
+        if let Some(item) = read.answered(from.take_found(self.identity)) {
+            item.into_iter().for_each(|item| from.put_found(self.identity, item));
+            self.read = None;
+        }
+    }
 }
 
 /// What the client asks for of one table.
@@ -88,7 +119,6 @@ impl Wanted {
             if let (Placement::Moving(_), [to, from]) = (&placement, keys.as_slice()) {
                 moves = Some([to.clone(), from.clone()]);
                 self.from.consistently();
-                self.from.pending.push(to.clone());
             } else {
                 self.from.pending.extend(keys);
             }
@@ -102,18 +132,16 @@ impl Wanted {
         self.items.iter().any(|item| item.moves.is_some())
     }
 
-    /// Asks for those of them that were not found in their new slot, in the old one or again in the new one.
-    pub(super) fn look_again(&self, side: Side, from: &mut FromTable) {
+    /// The reads of the items that move.
+    pub(super) fn point_reads(&self) -> Vec<MovingRead<'_>> {
+        let mut reads = Vec::new();
         for item in &self.items {
-            let (Some([to, old]), Placement::Moving(slots)) = (&item.moves, &item.placement) else {
-                continue;
-            };
-            let found = from.parts(&item.identity).is_some_and(|parts| parts.is_in(slots.to));
-            if !found {
-                let key = if side == Side::From { old } else { to };
-                from.pending.push(key.clone());
+            if let Some([new, old]) = &item.moves {
+                let read = Some(PointRead::new(Rules::ALL));
+                reads.push(MovingRead { identity: &item.identity, new, old, read });
             }
         }
+        reads
     }
 
     /// An item as the client sees it, if it is among what was read.

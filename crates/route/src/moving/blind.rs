@@ -1,35 +1,43 @@
-//! Blind puts: writes that replace an item whatever it was, and show nothing of it.
+//! What a write needs of an item that changes its slot: blind puts replace it whatever it was, and show
+//! nothing of it; all others are taken for writes that depend on the item.
 //!
 //! In a table with time to live an item that has the attribute is never put blindly. Its old copy would stay behind, and once the new one has expired the
 //! old one would be the item again. An item without the attribute cannot expire before another write gives it one, which brings the old copy first.
 
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, Operation};
+use heatsink_reshard::Access;
 
 use crate::items::identity::Identity;
 use crate::request::{Request, malformed};
 
-/// Whether the request puts this item blindly. An action of a transaction does not count as blind: it fails, or conflicts, with the others. `expires`:
-/// the attribute by which items of its table do.
-pub(super) fn is_put(
+/// What the request needs of this item. `expires`: the attribute by which items of its table do.
+///
+/// An action of a transaction does not count as blind: it fails, or conflicts, with the others. Updates and
+/// deletes are [`Access::Dependent`], whatever they say: they bring the item first.
+pub(super) fn access(
     operation: Operation,
     request: &Request<'_>,
     item: &Identity,
     expires: Option<&str>,
-) -> Result<bool, Error> {
+) -> Result<Access, Error> {
     match operation {
         Operation::PutItem => {
             let put = request.get("Item").ok_or_else(malformed)?;
-            Ok(request.get("ConditionExpression").is_none()
+            let blindly = request.get("ConditionExpression").is_none()
                 && request.get("Expected").is_none()
-                && request.get("ReturnValues").is_none_or(|values| values == b"\"NONE\"")
-                && !may_expire(put, expires).map_err(|Malformed| malformed())?)
+                && request.get("ReturnValues").is_none_or(|values| values == b"\"NONE\"");
+            Ok(match may_expire(put, expires).map_err(|Malformed| malformed())? {
+                leaves_ttl if blindly => Access::BlindPut { leaves_ttl },
+                _ => Access::Dependent,
+            })
         }
         Operation::BatchWriteItem => {
             let pulls = deletes_or_expires(request, item, expires).map_err(|Malformed| malformed())?;
-            Ok(!pulls)
+            // Whichever of the batch it is that pulls.
+            Ok(if pulls { Access::Dependent } else { Access::BlindPut { leaves_ttl: false } })
         }
-        _ => Ok(false),
+        _ => Ok(Access::Dependent),
     }
 }
 

@@ -1,19 +1,18 @@
 //! Requests on keys that move from one layout to another while clients use them (`heatsink_layout::Moving`).
 //!
-//! Items that keep their slot are read and written as ever. Of the others:
+//! Items that keep their slot are read and written as ever. What a request does with the others is
+//! said by the table of the protocol ([`heatsink_reshard::act`]), and each request that concerns both
+//! slots is a machine of it, which is run here over calls:
 //!
-//! | phase | a write | a read |
-//! |---|---|---|
-//! | `Reserve` | goes to the old slot | of the old slot |
-//! | `Prepare` | goes to the old slot | of both |
-//! | `Hold` | waits: it is planned again when the phase has changed | of both |
-//! | `Check` | waits, but for blind puts (`blind`), which go to the new slot | of both |
-//! | `Move` | goes to the new slot; all but blind puts bring the item there first (`pull`) | of both |
+//! | machine | run by |
+//! |---|---|
+//! | [`Write`], with the pull that goes before it | `pull` |
+//! | [`PointRead`](heatsink_reshard::PointRead) of single items | `items::read` |
+//! | [`RangeRead`](heatsink_reshard::RangeRead) of collections | `query` |
 //!
-//! A blind put replaces an item whatever it was, shows nothing of it, and leaves nothing that could expire. A read of both slots reads the new one, then the old one, then the new one
-//! again, consistently: an item that moves meanwhile is found, and a copy in the new slot is the item. Single items are read so by their placement
-//! (`items::read`), in a transaction at once (`items::added`), collections by `query`, rows of indexes by a look at both slots (`index`). A Scan reads keys
-//! that move by themselves (`scan::apart`). Statements are sent as the requests that they are, SELECTs of one item for both slots (`partiql::both`).
+//! Not by machines, since the calls are other ones: a transaction reads both slots at once
+//! (`items::added`), rows of indexes are looked at in both slots (`index`), a Scan reads keys that move
+//! by themselves (`scan::apart`), a SELECT of one item is sent for both slots (`partiql::both`).
 //!
 //! A key of which only buckets without items get another number of shards does not move (`heatsink_layout::Stepping`): what would be put into these
 //! buckets waits as in `Hold` ([`PlanContext::learn_bucket`](crate::context::PlanContext::learn_bucket)), and all else goes on.
@@ -27,7 +26,8 @@ mod pull;
 pub(crate) mod query;
 
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{LayoutSource, Phase, Placement};
+use heatsink_layout::{LayoutSource, Placement};
+use heatsink_reshard::{Rules, Write, WriteCall, WriteStep, act};
 
 use self::item::MovingItem;
 use self::pull::{Pull, PullFirst};
@@ -48,19 +48,21 @@ pub(crate) fn plan(
 ) -> Result<Plan, Error> {
     let mut pulls: Vec<(MovingItem, Pull)> = Vec::new();
     for item in items {
-        let blind = blind::is_put(operation, request, &item.identity, item.moving.expires.as_deref())?;
-        match item.moving.phase {
-            Phase::Check if !blind => return Err(held(&item.table)),
-            Phase::Hold => return Err(held(&item.table)),
-            _ => {}
+        let access = blind::access(operation, request, &item.identity, item.moving.expires.as_deref())?;
+        // Above the high water a write goes to the new slot whatever it is, and none is kept here.
+        let write = Write::new(act(item.moving.phase, access, false, Rules::ALL), Rules::ALL);
+        match write.step() {
+            WriteStep::Wait | WriteStep::TooLarge => return Err(held(&item.table)),
+            WriteStep::Send(WriteCall::Own { .. }) => continue,
+            WriteStep::Send(WriteCall::Pull(_)) => {}
         }
         let known =
             |(other, _): &(MovingItem, Pull)| other.table == item.table && other.identity == item.identity;
-        if !blind && !pulls.iter().any(known) {
+        if !pulls.iter().any(known) {
             let table = layouts.table(&item.table).ok_or_else(malformed)?;
             let keys = fragments::keys(&table, &item.moving.to, &Placement::Moving(item.slots), &item.key)?;
             let [to, from] = <[_; 2]>::try_from(keys).map_err(|_| malformed())?;
-            pulls.push((item, Pull::new(&table, to, from)));
+            pulls.push((item, Pull::new(&table, to, from, write)));
         }
     }
     if pulls.is_empty() {

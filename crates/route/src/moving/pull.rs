@@ -1,25 +1,28 @@
-//! Brings an item from its old slot to its new one, so that a write which depends on it finds it there.
+//! Brings an item from its old slot to its new one, so that a write which depends on it finds it there:
+//! runs [`Write`] over calls, up to the client's own.
 //!
-//! Two transactions: the copy is made at the new slot unless one is there, then the old one is deleted since the new one is there. In one
-//! transaction the item could be seen nowhere: readers are only read-committed against transactions.
+//! Not here: which call is next (`heatsink_reshard`).
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::Table;
+use heatsink_reshard::{PullAnswer, PullCall, Write, WriteAnswer, WriteCall, WriteStep};
 use serde_json::Value as Json;
 
 use crate::plan::{CallExplanation, Explanation, Kind, Planned};
 use crate::request::quoted;
 use crate::{Answer, Calls, PhysicalCall};
 
-/// How often a pull begins anew, because another one came first, before the client is told.
+/// How often a pull meets others, and begins anew or sends its transaction again, before the client is
+/// told. To the protocol it is a client that gives up: nothing of its own request was sent.
 const ATTEMPTS: u32 = 16;
 
 /// An item that is to be brought to its new slot.
 #[derive(Clone, Debug)]
 pub(super) struct Pull {
+    write: Write<Bytes>,
     /// The table's name, as a JSON string.
     table: Vec<u8>,
     /// Its partition key.
@@ -29,21 +32,19 @@ pub(super) struct Pull {
     from: Bytes,
 }
 
-/// Why a transaction of a pull was not carried out.
-enum Cancelled {
-    /// The condition of the action with that place does not hold.
-    Condition(usize),
+/// What came of a transaction of a pull.
+enum Sent {
+    Done,
+    /// The condition of the action at this place does not hold, and of none before it.
+    Refused(usize),
     /// Another transaction was there at the same time.
     Conflict,
 }
 
 impl Pull {
-    pub(super) fn new(table: &Table, to: Bytes, from: Bytes) -> Self {
-        Pull { table: quoted(&table.name), partition: table.key.partition.name.clone(), to, from }
-    }
-
-    fn read(&self) -> Bytes {
-        self.read_of(&self.from)
+    pub(super) fn new(table: &Table, to: Bytes, from: Bytes, write: Write<Bytes>) -> Self {
+        let partition = table.key.partition.name.clone();
+        Pull { write, table: quoted(&table.name), partition, to, from }
     }
 
     fn read_of(&self, key: &[u8]) -> Bytes {
@@ -52,35 +53,61 @@ impl Pull {
         Bytes::from(get.finish())
     }
 
-    /// Brings the item to its new slot, if it is still in its old one.
+    /// Sends what has to be sent before the client's own write.
     ///
     /// # Errors
     /// The store's, with nothing of the client's request done.
     async fn run(&self, calls: &mut dyn Calls) -> Result<(), Error> {
-        for _ in 0..ATTEMPTS {
-            let answer = self.call(calls, Operation::GetItem, self.read()).await?;
-            let Some(item) = json::member(&answer, "Item").map_err(unreadable)? else { return Ok(()) };
-            match self.transact(calls, self.copy(item).map_err(unreadable)?).await {
-                // A copy is there already.
-                Ok(Ok(()) | Err(Cancelled::Condition(0))) => {}
-                Ok(Err(_)) => continue,
-                // The store looks at its size first, whatever lies there.
-                Err(error) if is_too_large(&error) => {
-                    let there = self.call(calls, Operation::GetItem, self.read_of(&self.to)).await?;
-                    if json::member(&there, "Item").map_err(unreadable)?.is_none() {
-                        return Err(error);
+        let mut write = self.write.clone();
+        let mut too_large = None;
+        let mut met = 0;
+        loop {
+            let answer = match write.step() {
+                WriteStep::Send(WriteCall::Own { .. }) => return Ok(()),
+                WriteStep::TooLarge | WriteStep::Wait => return Err(too_large.unwrap_or_else(met_others)),
+                WriteStep::Send(WriteCall::Pull(PullCall::Read)) => {
+                    PullAnswer::Read(self.item(calls, &self.from).await?)
+                }
+                WriteStep::Send(WriteCall::Pull(PullCall::Copy { item, .. })) => {
+                    match self.transact(calls, self.copy(&item).map_err(unreadable)?).await {
+                        Ok(Sent::Done) => PullAnswer::Done,
+                        Ok(Sent::Refused(0)) => PullAnswer::NewExists,
+                        Ok(Sent::Refused(_)) => PullAnswer::OldGone,
+                        Ok(Sent::Conflict) => PullAnswer::Again,
+                        // The store looks at its size first, whatever lies there.
+                        Err(error) if is_too_large(&error) => match self.item(calls, &self.to).await? {
+                            Some(_) => PullAnswer::NewExists,
+                            None => {
+                                too_large = Some(error);
+                                PullAnswer::TooLarge
+                            }
+                        },
+                        Err(error) => return Err(in_own_words(error)),
                     }
                 }
-                Err(error) => return Err(in_own_words(error)),
+                WriteStep::Send(WriteCall::Pull(PullCall::Clear { .. })) => {
+                    match self.transact(calls, self.delete()).await.map_err(in_own_words)? {
+                        Sent::Done => PullAnswer::Done,
+                        Sent::Refused(_) => PullAnswer::NewGone,
+                        Sent::Conflict => PullAnswer::Again,
+                    }
+                }
+            };
+            if matches!(answer, PullAnswer::OldGone | PullAnswer::NewGone | PullAnswer::Again) {
+                met += 1;
+                if met == ATTEMPTS {
+                    return Err(met_others());
+                }
             }
-            if self.transact(calls, self.delete()).await.map_err(in_own_words)?.is_ok() {
-                return Ok(());
-            }
+            write.answered(WriteAnswer::Pull(answer));
         }
-        Err(Error::unavailable(
-            "The item is being moved to another shard, and was met there by others again and again. Nothing was written; try again",
-            Outcome::NotDone,
-        ))
+    }
+
+    /// The item under one of the two keys, read consistently.
+    async fn item(&self, calls: &mut dyn Calls, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        let answer = self.call(calls, Operation::GetItem, self.read_of(key)).await?;
+        let item = json::member(&answer, "Item").map_err(unreadable)?;
+        Ok(item.map(|item| answer.slice_ref(item)))
     }
 
     /// Puts the item into its new slot, if none is there and the old one still is.
@@ -111,20 +138,13 @@ impl Pull {
         element.finish()
     }
 
-    async fn transact(
-        &self,
-        calls: &mut dyn Calls,
-        actions: [Vec<u8>; 2],
-    ) -> Result<Result<(), Cancelled>, Error> {
+    async fn transact(&self, calls: &mut dyn Calls, actions: [Vec<u8>; 2]) -> Result<Sent, Error> {
         let mut body = Object::new();
         body.raw("TransactItems", &[&b"["[..], &actions[0], b",", &actions[1], b"]"].concat());
         let body = Bytes::from(body.finish());
         match self.call(calls, Operation::TransactWriteItems, body).await {
-            Ok(_) => Ok(Ok(())),
-            Err(error) => match cancelled(&error) {
-                Some(cancelled) => Ok(Err(cancelled)),
-                None => Err(error),
-            },
+            Ok(_) => Ok(Sent::Done),
+            Err(error) => cancelled(&error).ok_or(error),
         }
     }
 
@@ -160,9 +180,9 @@ fn in_own_words(error: Error) -> Error {
 }
 
 /// Why a transaction was cancelled, if that is what the error says.
-fn cancelled(error: &Error) -> Option<Cancelled> {
+fn cancelled(error: &Error) -> Option<Sent> {
     match error.code {
-        Code::TransactionConflictException => return Some(Cancelled::Conflict),
+        Code::TransactionConflictException => return Some(Sent::Conflict),
         Code::TransactionCanceledException => {}
         _ => return None,
     }
@@ -175,8 +195,15 @@ fn cancelled(error: &Error) -> Option<Cancelled> {
         return None;
     }
     with("ConditionalCheckFailed")
-        .map(Cancelled::Condition)
-        .or_else(|| with("TransactionConflict").map(|_| Cancelled::Conflict))
+        .map(Sent::Refused)
+        .or_else(|| with("TransactionConflict").map(|_| Sent::Conflict))
+}
+
+fn met_others() -> Error {
+    Error::unavailable(
+        "The item is being moved to another shard, and was met there by others again and again. Nothing was written; try again",
+        Outcome::NotDone,
+    )
 }
 
 fn unreadable(_: Malformed) -> Error {
@@ -206,7 +233,8 @@ impl Planned for PullFirst {
             "the key is being moved to other shards: an item that is still in its old slot is brought to its new one first: {}",
             explanation.why
         );
-        let reads = self.pulls.iter().map(|pull| CallExplanation::new(Operation::GetItem, &pull.read()));
+        let reads =
+            self.pulls.iter().map(|pull| CallExplanation::new(Operation::GetItem, &pull.read_of(&pull.from)));
         explanation.calls.splice(0..0, reads);
         explanation
     }

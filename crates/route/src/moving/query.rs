@@ -1,15 +1,13 @@
-//! A Query of a table's key that moves: the new layout is read, then the old one, then the new one again, and the three pages become one.
+//! A Query of a table's key that moves: runs [`RangeRead`] over pages, one range for each request.
 //!
-//! Each page is that of an ordinary Query under one of the layouts, without filter and projection: those apply to what is merged. What an old slot
-//! holds counts only where neither read of the new layout has that item: such an item has moved, or is older than the one there.
+//! Each page is that of an ordinary Query under one of the layouts, without filter and projection:
+//! those apply to what is merged.
 //!
-//! Above the [high water](heatsink_layout::Moving::high_water) the old slots hold nothing: a page that ends above it is that of the new layout alone.
-//!
-//! Sort keys are unique under one key, so the merge has one order, and a cursor means the same under both layouts. What each of the pages holds up to
-//! its end can be more together than a page takes: the merge is cut at 1 MB.
+//! Sort keys are unique under one key, so the merge has one order, and a cursor means the same under
+//! both layouts. What each of the pages holds up to its end can be more together than a page takes: the
+//! merge is cut at 1 MB.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,16 +17,17 @@ use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation};
 use heatsink_layout::Table;
+use heatsink_reshard::{Page as Rows, RangeRead, Rules, Side};
 
 use crate::capacity::{Capacity, Report};
 use crate::collection::keys::Key;
 use crate::collection::page::{MOST_BYTES, Page};
 use crate::collection::range::Range;
 use crate::collection::selection::{Selection, Shown};
-use crate::context::{PlanContext, Side};
+use crate::context::PlanContext;
 use crate::cursor;
 use crate::legacy::modernized;
-use crate::plan::{Explanation, Plan, Planned};
+use crate::plan::{Explanation, Kind, Plan, Planned};
 use crate::preflight;
 use crate::query;
 use crate::query::request::Query;
@@ -66,7 +65,7 @@ pub(crate) fn plan(
     let partition = query.partition.canonical_bytes();
     let high_water = context.moving(table, &partition).and_then(|moving| moving.high_water.clone());
     if high_water.as_ref().is_some_and(|high_water| begins_above(&query, high_water)) {
-        return query::plan(shared, request, table, &context.side(Side::To));
+        return query::plan(shared, request, table, &context.side(Side::New));
     }
     let body = everything(&query)?;
     let whole = Request::read(&body)?;
@@ -79,7 +78,10 @@ pub(crate) fn plan(
     };
     let filter = expressions.filter.as_ref().map(|(_, filter)| filter.clone());
     let both = Both {
-        reads: [under(Side::To)?, under(Side::From)?, under(Side::To)?],
+        pages: [Side::New, Side::Old, Side::New]
+            .map(|side| Ok((side, under(side)?)))
+            .into_iter()
+            .collect::<Result<_, Error>>()?,
         selection: Selection { filter, seen: None, shown },
         cursor: query.cursor_attributes().into_iter().map(|attribute| attribute.name.clone()).collect(),
         end: query.end().cloned(),
@@ -126,8 +128,8 @@ fn everything(query: &Query<'_>) -> Result<Bytes, Error> {
 }
 
 struct Both {
-    /// The new layout, the old one, the new one.
-    reads: [Plan; 3],
+    /// Plans of the page under one of the layouts: as many as a range may need of each.
+    pages: Vec<(Side, Plan)>,
     selection: Selection,
     /// The attributes of a cursor.
     cursor: Vec<String>,
@@ -141,34 +143,45 @@ struct Both {
     sort: AttributeDefinition,
 }
 
-/// One of the three pages, or what they become: its items by sort key, and where more may follow.
-struct Part {
-    items: Vec<(Key, Bytes)>,
-    /// The raw cursor, and its sort key.
-    more: Option<(Key, Bytes)>,
+/// A place in the order of the Query.
+#[derive(Clone, PartialEq, Eq)]
+struct At {
+    key: Key,
+    descending: bool,
+}
+
+impl Ord for At {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = self.key.cmp(&other.key);
+        if self.descending { order.reverse() } else { order }
+    }
+}
+
+impl PartialOrd for At {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Planned for Both {
     fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
         Box::pin(async move {
-            let Both { reads, .. } = *self;
-            let merged = Merged {
-                sort: &self.sort,
-                descending: self.descending,
-                high_water: self.high_water.as_ref(),
-            };
-            let mut capacity: Option<Capacity> = None;
-            let mut parts = Vec::with_capacity(reads.len());
-            for read in reads {
-                let body = read.run(calls).await?.body;
-                let part = merged.read(&body, &mut capacity).map_err(unreadable)?;
-                let alone = parts.is_empty() && merged.ends_above_high_water(&part);
-                parts.push(part);
-                if alone {
-                    break;
+            let Both { pages, .. } = *self;
+            let mut pages = pages.into_iter();
+            let old_from = self.high_water.filter(|_| self.descending);
+            let at = |key| At { key, descending: self.descending };
+            let mut read = RangeRead::new(None, Rules::ALL).with_old_from(old_from.map(at));
+            let mut taken =
+                Taken { sort: &self.sort, descending: self.descending, capacity: None, cursors: Vec::new() };
+            let range = loop {
+                let side = read.call().side;
+                let (_, page) = pages.find(|(of, _)| *of == side).ok_or_else(|| unreadable(Malformed))?;
+                let body = page.run(calls).await?.body;
+                if let Some(range) = read.answered(taken.page(&body).map_err(unreadable)?) {
+                    break range;
                 }
-            }
-            let Part { mut items, more } = merged.merge(parts);
+            };
+            let Rows { rows: mut items, end } = range;
             let room = self.limit.unwrap_or(usize::MAX).min(fitting(&items).map_err(unreadable)?);
             let cut = items.len() >= room;
             items.truncate(room);
@@ -177,91 +190,70 @@ impl Planned for Both {
                 listing.add(item).map_err(unreadable)?;
             }
             let last = match items.last() {
-                Some((key, _)) if self.end.as_ref() == Some(key) => None,
+                Some((at, _)) if self.end.as_ref() == Some(&at.key) => None,
                 Some((_, item)) if cut => Some(cursor::of_item(&self.cursor, item).map_err(unreadable)?),
-                _ => more.map(|(_, cursor)| cursor),
+                _ => end.and_then(|end| taken.cursor(&end)),
             };
-            let answer = listing.answer(last.as_deref(), capacity.as_ref(), self.report);
+            let answer = listing.answer(last.as_deref(), taken.capacity.as_ref(), self.report);
             Ok(Answer::from(Bytes::from(answer)))
         })
     }
 
     fn explain(&self) -> Explanation {
-        let [first, old, again] = self.reads.each_ref().map(Plan::explain);
+        let pages: Vec<Explanation> = self.pages.iter().map(|(_, page)| page.explain()).collect();
+        let first = pages.first().map(|first| (first.plan, first.why.as_str()));
+        let (plan, first) = first.unwrap_or((Kind::Scatter, ""));
         let why = format!(
             "the key is being moved to other shards: its new shards are read, then the old ones, then the new ones again, consistently; what is \
              in the new ones counts: {}",
-            first.why
+            first
         );
-        let calls = [first.calls, old.calls, again.calls].concat();
-        Explanation { plan: first.plan, why, calls }
+        let calls = pages.into_iter().flat_map(|page| page.calls).collect();
+        Explanation { plan, why, calls }
     }
 }
 
-/// How pages are merged.
-struct Merged<'a> {
+/// What was read of the pages beside their rows.
+struct Taken<'a> {
     sort: &'a AttributeDefinition,
     descending: bool,
-    high_water: Option<&'a Key>,
+    capacity: Option<Capacity>,
+    /// Where pages end, each with its raw cursor.
+    cursors: Vec<(At, Bytes)>,
 }
 
-impl Merged<'_> {
-    fn read(&self, body: &Bytes, capacity: &mut Option<Capacity>) -> Result<Part, Malformed> {
+impl Taken<'_> {
+    fn page(&mut self, body: &Bytes) -> Result<Rows<At, Bytes>, Malformed> {
         let page = Page::read(body, [&self.sort.name])?;
         if let Some(cost) = page.capacity() {
-            capacity.get_or_insert_default().add(&cost);
+            self.capacity.get_or_insert_default().add(&cost);
         }
-        let key =
-            |raw: &[u8]| KeyValue::read(raw, self.sort).map(KeyValue::into_owned).map_err(|_| Malformed);
-        let item = |item: &json::Picked<'_, 1>| {
+        let at = |raw: &[u8]| {
+            let key = KeyValue::read(raw, self.sort).map(KeyValue::into_owned).map_err(|_| Malformed)?;
+            Ok::<_, Malformed>(At { key, descending: self.descending })
+        };
+        let row = |item: &json::Picked<'_, 1>| {
             let [sort] = item.members;
-            Ok::<_, Malformed>((key(sort.ok_or(Malformed)?)?, body.slice_ref(item.raw)))
+            Ok::<_, Malformed>((at(sort.ok_or(Malformed)?)?, body.slice_ref(item.raw)))
         };
-        let items = page.items.iter().map(item).collect::<Result<_, _>>()?;
-        let more = match page.last {
-            None => None,
-            Some(last) => {
-                let sort = json::member(last, &self.sort.name)?.ok_or(Malformed)?;
-                Some((key(sort)?, body.slice_ref(last)))
-            }
-        };
-        Ok(Part { items, more })
+        let rows = page.items.iter().map(row).collect::<Result<_, _>>()?;
+        let mut end = None;
+        if let Some(last) = page.last {
+            let place = at(json::member(last, &self.sort.name)?.ok_or(Malformed)?)?;
+            self.cursors.push((place.clone(), body.slice_ref(last)));
+            end = Some(place);
+        }
+        Ok(Rows { rows, end })
     }
 
-    /// Whether the old slots hold nothing as far as this page reaches.
-    fn ends_above_high_water(&self, page: &Part) -> bool {
-        let above = |(end, _): &(Key, Bytes)| self.high_water.is_some_and(|high_water| end > high_water);
-        self.descending && page.more.as_ref().is_some_and(above)
-    }
-
-    fn order(&self, a: &Key, b: &Key) -> Ordering {
-        let order = a.cmp(b);
-        if self.descending { order.reverse() } else { order }
-    }
-
-    /// The items up to which all three pages reach, in order, and where more may follow. One page is that of the new layout alone.
-    fn merge(&self, parts: Vec<Part>) -> Part {
-        let ends = parts.iter().filter_map(|part| part.more.clone());
-        let more = ends.min_by(|(a, _), (b, _)| self.order(a, b));
-        let within =
-            |key: &Key| more.as_ref().is_none_or(|(end, _)| self.order(key, end) != Ordering::Greater);
-        let mut parts = parts.into_iter().map(|part| part.items);
-        let before = parts.next().unwrap_or_default();
-        let (Some(old), Some(now)) = (parts.next(), parts.next()) else {
-            return Part { items: before, more };
-        };
-        let moved: HashSet<Vec<u8>> =
-            before.iter().chain(&now).map(|(key, _)| key.canonical_bytes().into_owned()).collect();
-        let mut items = now;
-        items.extend(old.into_iter().filter(|(key, _)| !moved.contains(&*key.canonical_bytes())));
-        items.retain(|(key, _)| within(key));
-        items.sort_by(|(a, _), (b, _)| self.order(a, b));
-        Part { items, more }
+    /// The raw cursor of a page that ends there.
+    fn cursor(&self, end: &At) -> Option<Bytes> {
+        self.cursors.iter().find(|(at, _)| at == end).map(|(_, cursor)| cursor.clone())
     }
 }
 
 /// How many items a page takes in that order by their bytes: one at least, and all if they fit.
-fn fitting(items: &[(Key, Bytes)]) -> Result<usize, Malformed> {
+fn fitting(items: &[(At, Bytes)]) -> Result<usize, Malformed> {
     let mut bytes = 0;
     for (at, (_, item)) in items.iter().enumerate() {
         bytes += scan_item(item, [])?.bytes;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use heatsink_dynamo::partiql::Action;
 use heatsink_dynamo::{Code, Error, Operation, json};
 use heatsink_layout::Table;
+use heatsink_reshard::Side;
 use serde_json::{Value as Json, json};
 
 use super::keys::{Place, Target, names_assigned, target};
@@ -13,7 +14,7 @@ use super::refused::not_understood;
 use super::statement::Written;
 use super::{both, guard, over, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
-use crate::context::{PlanContext, Side};
+use crate::context::PlanContext;
 use crate::counter::effect;
 use crate::items::added::Added;
 use crate::plan::{Plan, Single};
@@ -39,10 +40,10 @@ pub(super) fn plan(
     request: &Request<'_>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    let (body, kept, added) = physical(operation, request, &context.side(Side::To))?;
+    let (body, kept, added) = physical(operation, request, &context.side(Side::New))?;
     let moves = |one: &Kept| matches!(one, Kept::Physical(schema) if schema.key_layouts().any_moves());
     let old = match kept.iter().any(moves) {
-        true => Some(physical(operation, request, &context.side(Side::From))?.0),
+        true => Some(physical(operation, request, &context.side(Side::Old))?.0),
         false => None,
     };
     let why =
