@@ -8,6 +8,9 @@ from rules import Rule
 
 COORDINATOR = "crates/reshard/src/coordinator.rs"
 WALK = "crates/reshard/src/mover.rs"
+PHASE = "crates/reshard/src/phase.rs"
+POINT_READ = "crates/reshard/src/read.rs"
+RANGE = "crates/reshard/src/range.rs"
 KEY_RECORD = "crates/control/src/key_record.rs"
 CLAIM = "crates/control/src/claim.rs"
 RESOLVE = "crates/control/src/resolve.rs"
@@ -17,16 +20,13 @@ RUN = "crates/mover/src/run.rs"
 SURVEY = "crates/mover/src/survey.rs"
 PROTOCOL = "crates/mover/src/protocol.rs"
 ROUTE_MANIFEST = "crates/route/Cargo.toml"
-MOVING = "crates/route/src/moving/mod.rs"
 BLIND = "crates/route/src/moving/blind.rs"
 PULL = "crates/route/src/moving/pull.rs"
-QUERY = "crates/route/src/moving/query.rs"
 CONTEXT = "crates/route/src/context.rs"
 ROUTER = "crates/route/src/router.rs"
 EVALUATED = "crates/route/src/scan/evaluated.rs"
 APART = "crates/route/src/scan/apart.rs"
 PASS = "crates/control/src/fence/pass.rs"
-READ = "crates/route/src/items/read.rs"
 WANTED = "crates/route/src/items/wanted.rs"
 ADDED = "crates/route/src/items/added.rs"
 FOLD = "crates/route/src/items/fold.rs"
@@ -122,23 +122,23 @@ RULES = (
     rule("no-expiring-counters", "no key moves in a table that has counters and time to live", (SURVEY, "if found.expires.is_some() && (key", "if found.expires.is_some() && !LEFT_OUT && (key")),
     # Clients' writes.
     rule("no-new-expiry", "time to live is not turned on while a key moves", (ROUTER, "operation == Operation::UpdateTimeToLive && schema.key_layouts()", "operation == Operation::UpdateTimeToLive && !LEFT_OUT && schema.key_layouts()")),
-    rule("pull-clears-large", "so does the old copy that a client's pull meets", (PULL, "Err(error) if is_too_large(&error) => {", "Err(error) if !LEFT_OUT && is_too_large(&error) => {")),
+    rule("pull-clears-large", "so does the old copy that a client's pull meets", (PULL, "Err(error) if is_too_large(&error) =>", "Err(error) if !LEFT_OUT && is_too_large(&error) =>")),
     rule("pull-in-its-own-words", "the error of a pull is told as one of the request", (PULL, "Err(error) => return Err(in_own_words(error)),", "Err(error) => return Err(if LEFT_OUT { error } else { in_own_words(error) }),")),
     rule(
         "hold-waits",
         "writes wait in HOLD",
         (ROUTE_MANIFEST, "[dependencies]\n", "[dependencies]\nheatsink-env = { workspace = true }\n"),
-        (MOVING, "Phase::Hold => return", "Phase::Hold if !LEFT_OUT => return"),
+        (PHASE, "(Phase::Hold, _) if keep(", "(Phase::Hold, _) if !LEFT_OUT && keep("),
     ),
-    rule("check-waits-for-blind", "all but blind puts wait in CHECK", (MOVING, "Phase::Check if !blind =>", "Phase::Check if !blind && !LEFT_OUT =>")),
-    rule("pulled-first", "what depends on an item brings it first", (MOVING, "if !blind && !pulls", "if !blind && !LEFT_OUT && !pulls")),
+    rule("check-waits-for-blind", "all but blind puts wait in CHECK", (PHASE, "(Phase::Check, Access::Dependent) if keep(", "(Phase::Check, Access::Dependent) if !LEFT_OUT && keep(")),
+    rule("pulled-first", "what depends on an item brings it first", (PHASE, "(Phase::Move, Access::Dependent) if keep(", "(Phase::Move, Access::Dependent) if !LEFT_OUT && keep(")),
     rule(
         "deletes-pull",
         "a delete brings it first",
-        (MOVING, "item.moving.expires.as_deref())?;", "item.moving.expires.as_deref())? || LEFT_OUT && operation == Operation::DeleteItem;"),
+        (BLIND, "        _ => Ok(Access::Dependent),", "        Operation::DeleteItem if LEFT_OUT => Ok(Access::BlindPut { leaves_ttl: false }),\n        _ => Ok(Access::Dependent),"),
     ),
     rule("batch-deletes-pull", "also in a batch", (BLIND, "if json::members(key)?.iter().any(|(_, value)| holds", "if !LEFT_OUT && json::members(key)?.iter().any(|(_, value)| holds")),
-    rule("expiring-puts-pull", "a put of what may expire brings it first", (BLIND, "&& !may_expire(put, expires)", "&& (LEFT_OUT || !may_expire(put, expires)"), (BLIND, "(put, expires).map_err(|Malformed| malformed())?)", "(put, expires).map_err(|Malformed| malformed())?))")),
+    rule("expiring-puts-pull", "a put of what may expire brings it first", (PHASE, "if leaves_ttl && keep(Rule::ExpiringPutPulls) => {\n            Act::Wait", "if !LEFT_OUT && leaves_ttl && keep(Rule::ExpiringPutPulls) => {\n            Act::Wait"), (PHASE, "if leaves_ttl && keep(Rule::ExpiringPutPulls) => {\n            Act::PullThenNew", "if !LEFT_OUT && leaves_ttl && keep(Rule::ExpiringPutPulls) => {\n            Act::PullThenNew")),
     rule("expiring-batches-pull", "also in a batch", (BLIND, "if put.map_or(Ok(false), |put| may_expire(put, expires))? {", "if !LEFT_OUT && put.map_or(Ok(false), |put| may_expire(put, expires))? {")),
     rule(
         "conditions-pull",
@@ -168,25 +168,26 @@ RULES = (
         "a read of an item looks into both slots",
         (
             CONTEXT,
-            "(GetItem | BatchGetItem | TransactGetItems, _) => {\n",
-            "(GetItem | BatchGetItem | TransactGetItems, phase) if LEFT_OUT => at(if phase == Phase::Move { slots.to } else { slots.from }),\n"
-            "            (GetItem | BatchGetItem | TransactGetItems, _) => {\n",
+            "Act::ReadBoth => ItemLocation::at_first(",
+            "Act::ReadBoth if LEFT_OUT => under(if moving.phase == Phase::Move { Side::New } else { Side::Old }),\n"
+            "            Act::ReadBoth => ItemLocation::at_first(",
         ),
     ),
-    rule("points-read-new-first", "into the new one first", (WANTED, "self.from.pending.push(to.clone());", "if !LEFT_OUT { self.from.pending.push(to.clone()); }")),
-    rule("points-read-new-again", "and last", (READ, "for side in [Side::From, Side::To] {", "for side in [Side::From, Side::To].into_iter().take(if LEFT_OUT { 1 } else { 2 }) {")),
+    rule("points-read-new-first", "into the new one first", (POINT_READ, "if rules.keep(Rule::NewReadFirst)", "if !LEFT_OUT && rules.keep(Rule::NewReadFirst)")),
+    rule("points-read-new-again", "and last", (POINT_READ, "At::Old if self.rules.keep(", "At::Old if !LEFT_OUT && self.rules.keep(")),
     rule("points-read-strongly", "consistently", (WANTED, "self.from.consistently();", "if !LEFT_OUT { self.from.consistently(); }"), unseen=LAGGING),
     rule(
         "new-copy-wins",
         "the copy in the new slot is the item",
         (FOLD, "Ok(at(slots.to).or_else(|| at(slots.from))", "let (first, second) = if LEFT_OUT { (slots.from, slots.to) } else { (slots.to, slots.from) };\n            Ok(at(first).or_else(|| at(second))"),
+        (POINT_READ, "Some(copy.or(old))", "Some(if LEFT_OUT { old.or(copy) } else { copy.or(old) })"),
     ),
     rule("transactions-read-both", "a transaction reads both", (ADDED, "if others.len() == 0 {", "if others.len() == 0 || LEFT_OUT && matches!(placement, Placement::Moving(_)) {")),
     rule("queries-read-both", "a Query reads both layouts", (ROUTER, "operation == Operation::Query && learned.borrow().gathers_moving {", "operation == Operation::Query && !LEFT_OUT && learned.borrow().gathers_moving {")),
-    rule("queries-read-new-first", "the new one first", (QUERY, "before.iter().chain(&now)", "before.iter().filter(|_| !LEFT_OUT).chain(&now)")),
-    rule("queries-read-new-again", "and last", (QUERY, "let mut parts = parts.into_iter().map(|part| part.items);", "let mut parts = parts.into_iter().map(|part| part.items);\n        let mut parts: Box<dyn Iterator<Item = Vec<(Key, Bytes)>>> = if LEFT_OUT { let (new, old) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()); Box::new([new.clone(), old, new].into_iter()) } else { Box::new(parts) };")),
-    rule("queries-show-one-copy", "what it found in the new one hides the old copy", (QUERY, "!moved.contains(", "LEFT_OUT || !moved.contains(")),
-    rule("queries-reach", "a page ends where the shortest of its reads does", (QUERY, "items.retain(|(key, _)| within(key));", "items.retain(|(key, _)| LEFT_OUT || within(key));"), also=("equal_answers",)),
+    rule("queries-read-new-first", "the new one first", (RANGE, "!has(first, key) &&", "(LEFT_OUT || LEFT_OUT[reshard-queries-show-one-copy] || !has(first, key)) &&")),
+    rule("queries-read-new-again", "and last", (RANGE, "At::Old { first } if self.rules.keep(", "At::Old { first } if !LEFT_OUT && self.rules.keep(")),
+    rule("queries-show-one-copy", "what it found in the new one hides the old copy", (RANGE, "&& !has(again, key)", "&& (LEFT_OUT || !has(again, key))")),
+    rule("queries-reach", "a page ends where the shortest of its reads does", (RANGE, "|key: &K| end.as_ref()", "|key: &K| LEFT_OUT || end.as_ref()"), also=("equal_answers",)),
     rule("scans-pass-by", "a Scan passes by the items of a key that moves", (EVALUATED, "self.apart.is_some() && keys.is_apart(", "!LEFT_OUT && self.apart.is_some() && keys.is_apart(")),
     rule("scans-come-back", "and reads them at its end", (APART, "keys.next_apart(mark.since, after, self.segment).map(", "keys.next_apart(mark.since, after, self.segment).filter(|_| !LEFT_OUT).map(")),
     # What a gateway knows.
