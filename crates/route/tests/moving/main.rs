@@ -2,6 +2,8 @@
 //! bring the old copy first, and which wait.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
+mod agreement;
+#[path = "../common/mod.rs"]
 mod common;
 
 use std::sync::Arc;
