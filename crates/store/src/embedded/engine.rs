@@ -15,7 +15,7 @@ use futures::FutureExt;
 use heatsink_env::Env;
 use rusqlite::OptionalExtension;
 
-use super::streams;
+use super::stream_schema;
 use super::synchronous::Synchronous;
 use super::token_table;
 
@@ -34,7 +34,7 @@ impl Engine {
     pub(super) fn open(name: &str, file: Option<Synchronous>, env: Arc<dyn Env>) -> Result<Engine> {
         let storage = Storage::new(name)?;
         token_table::prepare(storage.conn())?;
-        streams::schema::prepare(storage.conn())?;
+        stream_schema::prepare(storage.conn())?;
         if let Some(synchronous) = file {
             // The library leaves SQLite's default, FULL.
             storage.conn().pragma_update(None, "synchronous", synchronous.pragma())?;

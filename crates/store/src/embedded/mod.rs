@@ -17,6 +17,7 @@ mod key_condition;
 mod pages;
 mod query_end;
 mod refusal;
+mod stream_schema;
 mod streams;
 mod synchronous;
 mod table_streams;

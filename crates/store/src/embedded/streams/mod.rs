@@ -13,7 +13,6 @@ mod iterator;
 pub(super) mod kept;
 mod records;
 mod request;
-pub(super) mod schema;
 
 use heatsink_dynamo::{Code, Error, Operation};
 use serde_json::Value as Json;

@@ -19,6 +19,6 @@ const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS \"heatsink:streams\" (
         ON _stream_records (table_name, CAST(sequence_number AS INTEGER));";
 
 /// Makes room for streams in a database that has none yet.
-pub(in super::super) fn prepare(connection: &Connection) -> Result<()> {
+pub(super) fn prepare(connection: &Connection) -> Result<()> {
     Ok(connection.execute_batch(SCHEMA)?)
 }
