@@ -13,8 +13,8 @@ use heatsink_layout::{
 };
 use heatsink_reshard::{Access, Act, Rules, Side, act};
 
-use crate::items::identity::{self, Identity};
-use crate::moving::item::MovingItem;
+use crate::identity::{self, Identity};
+use crate::moving_item::MovingItem;
 
 /// An item: its table and its logical key.
 pub(crate) type Item = (String, Identity);

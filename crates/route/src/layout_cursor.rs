@@ -13,6 +13,7 @@
 //! Not here: where a cursor's item lies (`cursor`, `key`); Queries of the table, whose order no layout changes.
 
 mod kept;
+pub(crate) mod mark;
 mod refused;
 mod ties;
 
@@ -25,13 +26,13 @@ use heatsink_layout::{LayoutSource, MIGRATING, Table};
 use memchr::memmem::Finder;
 
 pub(crate) use self::kept::restored;
+use self::mark::Mark;
 pub(crate) use self::refused::{of_another_layout, of_no_layout};
 use crate::answer::rewrite;
 use crate::collection::keys::cursor_attributes;
 use crate::cursor::{self, LAYOUT};
 use crate::plan::{Explanation, Plan, Planned};
 use crate::request::Request;
-use crate::scan::mark::Mark;
 use crate::{Answer, Calls};
 
 /// How the name of an order begins that a Scan of an index has while the index's key migrates: that of the table.

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use heatsink_layout::{Moving, Slots, SortKey, Table};
 
-use crate::items::identity::{self, Identity};
+use crate::identity::{self, Identity};
 
 /// An item that a request writes to and whose slot changes.
 #[derive(Clone, Debug)]
 pub(crate) struct MovingItem {
-    pub(super) table: String,
-    pub(super) identity: Identity,
+    pub(crate) table: String,
+    pub(crate) identity: Identity,
     /// Its logical key, raw.
-    pub(super) key: Vec<u8>,
-    pub(super) moving: Arc<Moving>,
-    pub(super) slots: Slots,
+    pub(crate) key: Vec<u8>,
+    pub(crate) moving: Arc<Moving>,
+    pub(crate) slots: Slots,
 }
 
 impl MovingItem {

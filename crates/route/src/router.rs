@@ -11,10 +11,11 @@ use heatsink_layout::{LayoutSource, Table};
 use crate::assigned;
 use crate::context::{Learned, Named, Places, PlanContext};
 use crate::directory::enter_first;
-use crate::items::{batch, point, transact};
+use crate::items::point::{self, PointPlan};
+use crate::items::{batch, transact};
 use crate::layout_cursor::{Bare, Unlaid};
 use crate::request::Request;
-use crate::shared::Shared;
+use crate::shared::{ItemPlanner, Shared};
 use crate::{Plan, counter, hidden, layout_cursor, moving, partiql, query, scan, streams, tables_of};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
@@ -27,7 +28,7 @@ pub struct Router {
 
 impl Default for Router {
     fn default() -> Self {
-        Router { shared: Shared::new(plan_at), hidden: Arc::default() }
+        Router { shared: Shared::new(Arc::new(ByOperation)), hidden: Arc::default() }
     }
 }
 
@@ -148,33 +149,40 @@ fn plan_valid(
     if schema.has_externally_assigned() || tables.len() > 1 && tables.iter().any(assigned) {
         return assigned::plan(shared, operation, request, schema, layouts);
     }
-    plan_at(shared, operation, request, schema, layouts, None).map(|(plan, _)| plan)
+    shared.plan_at(operation, request, schema, layouts, None).map(|(plan, _)| plan)
 }
 
-/// [`PlanAt`](crate::shared::PlanAt).
-fn plan_at(
-    shared: &Shared,
-    operation: Operation,
-    request: &Request<'_>,
-    schema: &Arc<Table>,
-    layouts: &dyn LayoutSource,
-    places: Option<&Places>,
-) -> Result<(Plan, Vec<Named>), Error> {
-    let learned = RefCell::<Learned>::default();
-    let now = || shared.now();
-    let context = PlanContext::new(layouts, &now, places, operation, &learned);
-    let mut plan = plan_recorded(shared, operation, request, schema, &context)?;
-    // A statement has Queries of its own.
-    if operation == Operation::Query && learned.borrow().gathers_moving {
-        plan = moving::query::plan(shared, request, schema, &context, plan)?;
+/// Plans a request on items by its operation, then what comes before its calls: items that move, buckets
+/// that are new.
+#[derive(Debug)]
+struct ByOperation;
+
+impl ItemPlanner for ByOperation {
+    fn plan(
+        &self,
+        shared: &Shared,
+        operation: Operation,
+        request: &Request<'_>,
+        schema: &Arc<Table>,
+        layouts: &dyn LayoutSource,
+        places: Option<&Places>,
+    ) -> Result<(Plan, Vec<Named>), Error> {
+        let learned = RefCell::<Learned>::default();
+        let now = || shared.now();
+        let context = PlanContext::new(layouts, &now, places, operation, &learned);
+        let mut plan = plan_recorded(shared, operation, request, schema, &context)?;
+        // A statement has Queries of its own.
+        if operation == Operation::Query && learned.borrow().gathers_moving {
+            plan = moving::query::plan(shared, request, schema, &context, plan)?;
+        }
+        let mut learned = learned.into_inner();
+        if let Some(table) = &learned.held {
+            return Err(moving::held(table));
+        }
+        let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
+        let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &shared.buckets);
+        Ok((plan, learned.assumed()))
     }
-    let mut learned = learned.into_inner();
-    if let Some(table) = &learned.held {
-        return Err(moving::held(table));
-    }
-    let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
-    let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &shared.buckets);
-    Ok((plan, learned.assumed()))
 }
 
 fn plan_recorded(
@@ -186,7 +194,12 @@ fn plan_recorded(
 ) -> Result<Plan, Error> {
     match operation {
         Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
-            point::plan(shared, operation, request, schema, context)
+            match point::plan(operation, request, schema, context)? {
+                PointPlan::Whole(plan) => Ok(plan),
+                PointPlan::Fragments { body, located } => {
+                    counter::write::plan(shared, operation, request, body, schema, &located)
+                }
+            }
         }
         Operation::Query => query::plan(shared, request, schema, context),
         Operation::Scan => scan::plan(shared, request, schema, context),

@@ -5,7 +5,6 @@
 
 mod apart;
 mod evaluated;
-pub(crate) mod mark;
 
 use std::sync::Arc;
 
@@ -16,13 +15,13 @@ use heatsink_layout::Table;
 
 use self::apart::{Image, KeysApart};
 use self::evaluated::Evaluated;
-use self::mark::Mark;
 use crate::answer::{rewrite, strip_object};
 use crate::collection::keys::cursor_attributes;
 use crate::collection::selection::Expressions;
 use crate::context::PlanContext;
 use crate::key::{CursorOf, place_cursor};
 use crate::layout_cursor::Bare;
+use crate::layout_cursor::mark::{self, Mark};
 use crate::legacy::{compares, modernized};
 use crate::plan::{Kind, Plan, Single};
 use crate::preflight;

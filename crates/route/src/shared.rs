@@ -9,21 +9,26 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{LayoutSource, Table};
 
 use crate::Plan;
-use crate::assigned::tokens::Tokens;
 use crate::context::{Named, Places};
 use crate::directory::known::KnownBuckets;
-use crate::query::share::ItemSizes;
+use crate::learned::item_sizes::ItemSizes;
+use crate::learned::tokens::Tokens;
 use crate::request::Request;
 
-/// Makes the plan of a valid request. `places`: where its items lie, if they were looked for. Where not, also gives the items whose place was assumed.
-pub(crate) type PlanAt = fn(
-    &Shared,
-    Operation,
-    &Request<'_>,
-    &Arc<Table>,
-    &dyn LayoutSource,
-    Option<&Places>,
-) -> Result<(Plan, Vec<Named>), Error>;
+/// Plans valid requests on items. The router does; plans that have a part of their request planned stand
+/// below it, and reach it by this.
+pub(crate) trait ItemPlanner: std::fmt::Debug + Send + Sync {
+    /// As [`Shared::plan_at`].
+    fn plan(
+        &self,
+        shared: &Shared,
+        operation: Operation,
+        request: &Request<'_>,
+        table: &Arc<Table>,
+        layouts: &dyn LayoutSource,
+        places: Option<&Places>,
+    ) -> Result<(Plan, Vec<Named>), Error>;
+}
 
 /// What the plans of one router share.
 #[derive(Clone, Debug)]
@@ -37,7 +42,7 @@ pub(crate) struct Shared {
     /// What transactions with tokens were sent as, where that does not follow from them.
     pub(crate) tokens: Tokens,
     clock: Option<Clock>,
-    plan_at: PlanAt,
+    planner: Arc<dyn ItemPlanner>,
 }
 
 /// Tells the time, in milliseconds since 1970.
@@ -51,10 +56,10 @@ impl std::fmt::Debug for Clock {
 }
 
 impl Shared {
-    /// Nothing is learned yet, and no time is known. Requests are planned by `plan_at`.
-    pub(crate) fn new(plan_at: PlanAt) -> Self {
+    /// Nothing is learned yet, and no time is known.
+    pub(crate) fn new(planner: Arc<dyn ItemPlanner>) -> Self {
         let (sizes, buckets, turns, tokens) = Default::default();
-        Shared { sizes, buckets, turns, tokens, clock: None, plan_at }
+        Shared { sizes, buckets, turns, tokens, clock: None, planner }
     }
 
     /// The same, with a clock.
@@ -85,6 +90,6 @@ impl Shared {
         layouts: &dyn LayoutSource,
         places: Option<&Places>,
     ) -> Result<(Plan, Vec<Named>), Error> {
-        (self.plan_at)(self, operation, request, table, layouts, places)
+        self.planner.plan(self, operation, request, table, layouts, places)
     }
 }

@@ -8,13 +8,10 @@
 //! | every write; a cursor that does not say where its item lies | the item is located first (`seek`), then the request is planned again with its location known |
 //!
 //! An item that lies nowhere is put into its hashed slot: two writers that meet, and a write that is sent twice, concern one item. A write to a
-//! misplaced item, one in another slot, requires that it still exists there (`require_exists`); where it does not, it is located again. An
+//! misplaced item, one in another slot, requires that it still exists there (`items::require_exists`); where it does not, it is located again. An
 //! item in several shards is refused to whatever names it by key. Why so: docs/decisions/0009-externally-assigned-shards.md.
 
-pub(crate) mod only;
-mod require_exists;
 mod seek;
-pub(crate) mod tokens;
 
 use std::sync::Arc;
 
@@ -25,8 +22,6 @@ use self::seek::Seek;
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::shared::Shared;
-
-pub(crate) use require_exists::require_exists;
 
 /// The plan of a request that names a table with externally assigned shards.
 pub(crate) fn plan(

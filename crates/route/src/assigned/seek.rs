@@ -11,13 +11,13 @@ use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::{LayoutSource, Slot, Table};
 use serde_json::Value as Json;
 
-use super::only::only;
-use super::tokens::Retry;
 use crate::capacity::{Capacity, add_by_table, listed};
 use crate::context::{Named, Places};
 use crate::dry_run::first_round;
+use crate::fragments;
 use crate::items::fetch::{Fetch, FromTable, key_only};
-use crate::items::fragments;
+use crate::items::only::only;
+use crate::learned::tokens::Retry;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::request::{Request, malformed, quoted};
 use crate::shared::Shared;

@@ -8,9 +8,9 @@ use heatsink_dynamo::expression::{Bindings, Condition, Fresh, Path, Update};
 use heatsink_dynamo::{Code, Error, Operation, Value};
 use heatsink_layout::Table;
 
-use super::transaction;
 use crate::answer;
 use crate::dry_run::first_round;
+use crate::fragments::transaction;
 use crate::plan::{CallExplanation, Explanation, Kind, Planned};
 use crate::refusal::too_large;
 use crate::request::{Request, quoted, set_members};

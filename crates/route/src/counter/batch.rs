@@ -20,19 +20,20 @@ use heatsink_layout::{Placement, Table};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use super::effect;
 use super::write::Over;
 use crate::answer::{done, unreadable};
 use crate::capacity::{Capacity, add_by_table, listed};
 use crate::context::PlanContext;
+use crate::fragments::effect;
+use crate::items::batch;
 use crate::items::physical::{Physical, holder, physical};
-use crate::items::{batch, fragments, identity};
 use crate::plan::{Explanation, Kind, Plan, Planned};
 use crate::preflight::{pass_refusal, unplanned};
 use crate::refusal::{Unplanned, Unsent};
 use crate::request::{Request, malformed, quoted};
 use crate::tables::table_name;
 use crate::{Answer, Calls};
+use crate::{fragments, identity};
 
 const OPERATION: Operation = Operation::BatchWriteItem;
 

@@ -9,29 +9,21 @@
 //! |---|---|
 //! | an UpdateItem that only adds to declared numbers | the same on one fragment, each in turn (`add`) |
 //! | a write that neither sets nor reads them | the same on the base fragment |
-//! | a write that sets, removes or replaces them | one transaction over all fragments (`transaction`); in a BatchWriteItem one for each counter (`batch`) |
-//! | a read that shows them | all fragments, folded into one item (`fold`; of pages `fragments`, of single items the module `items`) |
+//! | a write that sets, removes or replaces them | one transaction over all fragments (`fragments::transaction`); in a BatchWriteItem one for each counter (`batch`) |
+//! | a read that shows them | all fragments, folded into one item (`fragments::fold`; of pages `fragments`, of single items the module `items`) |
 //! | a PartiQL statement | a Query or a Scan; a statement on the base fragment, or a transaction over all (`statement`) |
 //!
-//! What no fragment can know is refused (`effect`): a write that reads or returns a declared number. Why so:
+//! What no fragment can know is refused (`fragments::effect`): a write that reads or returns a declared number. Why so:
 //! docs/decisions/0008-counters.md.
 
 mod add;
 pub(crate) mod batch;
-pub(crate) mod effect;
-pub(crate) mod fold;
 pub(crate) mod fragments;
 mod index;
 pub(crate) mod statement;
-pub(crate) mod transaction;
 pub(crate) mod write;
 
-use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, json};
-
-use self::effect::Effect;
-use crate::refusal::Unsent;
-use crate::request::Request;
+use heatsink_dynamo::{Error, json};
 
 pub(crate) use index::{of_index, of_table};
 
@@ -49,25 +41,4 @@ pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
         "Not supported on a table with counters: time to live would delete the first row of a counter and leave the parts in its other \
          rows. Delete counters with DeleteItem, or keep them in a table of their own",
     ))
-}
-
-/// What an action of a transaction adds to it for the other fragments of a counter, whose physical keys are `others`.
-///
-/// # Errors
-/// [`Unsent`] for an action that no fragment can carry out.
-pub(crate) fn actions(
-    action: &str,
-    request: &Request<'_>,
-    attributes: &[String],
-    others: impl Iterator<Item = Bytes>,
-) -> Result<Vec<Vec<u8>>, Unsent> {
-    let operation = match action {
-        "Put" => Some(Operation::PutItem),
-        "Update" => Some(Operation::UpdateItem),
-        "Delete" => Some(Operation::DeleteItem),
-        _ => None,
-    };
-    let Effect::All(gone) = effect::read(operation, request, attributes)? else { return Ok(Vec::new()) };
-    let name = request.get("TableName").unwrap_or(b"null");
-    Ok(others.map(|key| transaction::cleared(name, &key, gone.as_deref())).collect())
 }

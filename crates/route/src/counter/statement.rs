@@ -10,7 +10,7 @@ use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::partiql::{Action, Condition, Put, Returned, Statement, Term};
 use heatsink_dynamo::{Error, Value};
 
-use super::effect::{no_number, refusal};
+use crate::fragments::effect::{no_number, refusal};
 
 /// The fragments that a statement concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::Table;
+use heatsink_layout::{Placement, Table};
 
 use super::add::Add;
-use super::effect::{self, Effect};
-use super::transaction;
 use crate::dry_run::first_round;
+use crate::fragments::effect::{self, Effect};
+use crate::fragments::transaction;
 use crate::items::physical::{Physical, holder, meaningless, of_empty_key, to_one_slot};
-use crate::items::{fragments, identity};
 use crate::key::Located;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::preflight::pass_refusal;
@@ -20,21 +19,9 @@ use crate::refusal::{Unsent, too_large};
 use crate::request::Request;
 use crate::shared::Shared;
 use crate::{Answer, Calls, PhysicalCall, preflight};
+use crate::{fragments, identity};
 
-/// The counter that a write names.
-pub(crate) struct Counter<'a> {
-    pub(crate) table: &'a Arc<Table>,
-    /// Where it lies; the slot is that of the base fragment.
-    pub(crate) located: &'a Located<'a>,
-    /// How many fragments it has beside the base fragment.
-    pub(crate) others: usize,
-    /// How many of the fragments take ADDs, from the base fragment on.
-    pub(crate) adds: u16,
-    /// The attributes that are summed.
-    pub(crate) attributes: &'a [String],
-}
-
-/// The plan of a write of one counter; `body` is the request for the base fragment.
+/// The plan of a write of one counter; `body` is the request for the base fragment, where `located` says that it lies.
 ///
 /// # Errors
 /// `ValidationException` for a write that reads or returns a number, and for a key that its suffix makes too long.
@@ -43,9 +30,13 @@ pub(crate) fn plan(
     operation: Operation,
     request: &Request<'_>,
     body: Bytes,
-    counter: &Counter<'_>,
+    table: &Arc<Table>,
+    located: &Located<'_>,
 ) -> Result<Plan, Error> {
-    let Counter { table, located, others, adds, attributes } = *counter;
+    let why = "the item has one slot: one physical request";
+    let Placement::SumOf { others, attributes, adds, .. } = &located.location.placement else {
+        return Ok(to_one_slot(operation, body, table, located, why));
+    };
     let holder = holder(operation);
     let object = request.get(holder).unwrap_or_default();
     if holder == "Key" && !identity::is_key(table, object) {
@@ -67,7 +58,7 @@ pub(crate) fn plan(
              spread",
         ),
         Effect::Add(update) => {
-            let shard = shared.next_fragment(adds);
+            let shard = shared.next_fragment(*adds);
             if shard == 0 {
                 return on_base(
                     "the update only adds to a counter: one physical request on the base fragment, whose turn it is",
@@ -76,7 +67,7 @@ pub(crate) fn plan(
             let add = Add::new(table, request, &update, &keys, shard, suffix(located, &keys))?;
             Ok(expressions_first(operation, request, located, Plan::Single(Box::new(add))))
         }
-        Effect::All(_) if others == 0 => on_base("the counter has one fragment: one physical request"),
+        Effect::All(_) if others.is_empty() => on_base("the counter has one fragment: one physical request"),
         Effect::All(gone) => {
             let over = Over::new(operation, &Request::read(&body)?, table, located, &keys, gone.as_deref());
             Ok(expressions_first(operation, request, located, Plan::Scatter(Box::new(over))))

@@ -87,7 +87,7 @@ pub(crate) fn read(
 
 /// Whether the checks here find something wrong with a write's expressions. A transaction may check them otherwise, and has other
 /// words for what it finds.
-pub(super) fn doubtful(request: &Request<'_>) -> bool {
+pub(crate) fn doubtful(request: &Request<'_>) -> bool {
     let checked = || {
         let bindings = Bindings::read(
             request.get("ExpressionAttributeNames"),
@@ -185,7 +185,7 @@ fn legacy(request: &Request<'_>, counted: &[String]) -> Result<(), Unsent> {
     Ok(())
 }
 
-pub(super) fn no_number(name: &str, value: &Value) -> String {
+pub(crate) fn no_number(name: &str, value: &Value) -> String {
     format!(
         "{name} is declared as a counter and takes numbers only, not a value of type {}",
         value.type_name()

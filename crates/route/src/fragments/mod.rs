@@ -1,13 +1,18 @@
-//! The physical keys under which an item may lie, whole or as fragments.
+//! The physical keys under which an item may lie, whole or as fragments; and below, what is written to the fragments of a counter (`effect`,
+//! `transaction`) and read of them (`fold`).
 //!
 //! Not here: which slots these are (`heatsink_layout::Placement`), and which item something stored belongs to (`identity`).
+
+pub(crate) mod effect;
+pub(crate) mod fold;
+pub(crate) mod transaction;
 
 use bytes::Bytes;
 use heatsink_dynamo::Error;
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_layout::{Layout, Placement, Table};
 
-use super::identity;
+use crate::identity;
 use crate::key::KeyText;
 use crate::refusal::unplaced;
 use crate::splice::Splice;

@@ -9,7 +9,10 @@ use serde_json::Value as Json;
 
 use crate::answer::{logical_item, unreadable};
 use crate::capacity::Capacity;
+use crate::refusal::Unsent;
 use crate::request::Request;
+
+use super::effect::{self, Effect};
 
 /// The members of a write that an action of a transaction has too.
 const MEMBERS: [&str; 7] = [
@@ -23,7 +26,7 @@ const MEMBERS: [&str; 7] = [
 ];
 
 /// The action of the base fragment: the write itself, physical already. `name` is `Put`, `Update` or `Delete`.
-pub(super) fn whole(name: &str, request: &Request<'_>) -> Vec<u8> {
+pub(crate) fn whole(name: &str, request: &Request<'_>) -> Vec<u8> {
     let mut action = Object::new();
     for member in MEMBERS {
         if let Some(value) = request.get(member) {
@@ -34,7 +37,7 @@ pub(super) fn whole(name: &str, request: &Request<'_>) -> Vec<u8> {
 }
 
 /// The action of another fragment, with a physical key: it goes, or these of its attributes.
-pub(super) fn cleared(table_name: &[u8], key: &[u8], gone: Option<&[String]>) -> Vec<u8> {
+pub(crate) fn cleared(table_name: &[u8], key: &[u8], gone: Option<&[String]>) -> Vec<u8> {
     let Some(gone) = gone else {
         let mut action = Object::new();
         action.raw("TableName", table_name).raw("Key", key);
@@ -48,7 +51,7 @@ pub(super) fn cleared(table_name: &[u8], key: &[u8], gone: Option<&[String]>) ->
 }
 
 /// An update of a fragment; last what the placeholders for names and for values stand for.
-pub(super) fn update(
+pub(crate) fn update(
     table_name: &[u8],
     key: &[u8],
     expression: &str,
@@ -71,7 +74,7 @@ fn named(name: &str, action: &[u8]) -> Vec<u8> {
 }
 
 /// The transaction of those actions, which reports what the write was asked to report.
-pub(super) fn body(request: &Request<'_>, actions: &[Vec<u8>]) -> Bytes {
+pub(crate) fn body(request: &Request<'_>, actions: &[Vec<u8>]) -> Bytes {
     let mut body = Object::new();
     let list = body.name("TransactItems");
     list.push(b'[');
@@ -136,6 +139,27 @@ pub(crate) fn error(error: Error) -> Error {
 
 fn code(reason: &Json) -> &str {
     reason["Code"].as_str().unwrap_or("None")
+}
+
+/// What an action of a transaction adds to it for the other fragments of a counter, whose physical keys are `others`.
+///
+/// # Errors
+/// [`Unsent`] for an action that no fragment can carry out.
+pub(crate) fn actions(
+    action: &str,
+    request: &Request<'_>,
+    attributes: &[String],
+    others: impl Iterator<Item = Bytes>,
+) -> Result<Vec<Vec<u8>>, Unsent> {
+    let operation = match action {
+        "Put" => Some(Operation::PutItem),
+        "Update" => Some(Operation::UpdateItem),
+        "Delete" => Some(Operation::DeleteItem),
+        _ => None,
+    };
+    let Effect::All(gone) = effect::read(operation, request, attributes)? else { return Ok(Vec::new()) };
+    let name = request.get("TableName").unwrap_or(b"null");
+    Ok(others.map(|key| cleared(name, &key, gone.as_deref())).collect())
 }
 
 #[cfg(test)]

@@ -11,12 +11,13 @@ use heatsink_layout::{Placement, Table};
 use serde_json::Value as Json;
 
 use super::fetch::Parts;
+use super::fold;
 use super::shown::Shown;
-use super::{fold, fragments, identity};
-use crate::counter;
+use crate::fragments::transaction;
 use crate::key::Located;
 use crate::refusal::Unsent;
 use crate::request::{Request, set_members};
+use crate::{fragments, identity};
 
 /// The most actions of a transaction (AWS Developer Guide, "Amazon DynamoDB Transactions").
 const MOST_ACTIONS: usize = 100;
@@ -89,7 +90,7 @@ impl Added {
             return Ok(set_members(&body, &changes)?);
         }
         if let Placement::SumOf { attributes, .. } = placement {
-            for action in counter::actions(action, request, attributes, others(placement)?)? {
+            for action in transaction::actions(action, request, attributes, others(placement)?)? {
                 self.add(place, action);
             }
         }

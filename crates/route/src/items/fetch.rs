@@ -11,9 +11,9 @@ use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_layout::{Slot, Table};
 
-use super::identity::{self, Identity};
 use crate::answer::unreadable;
 use crate::capacity::{Capacity, add_by_table};
+use crate::identity::{self, Identity};
 use crate::request::quoted;
 use crate::tables::table_name;
 use crate::{Calls, PhysicalCall};

@@ -6,10 +6,10 @@ use heatsink_dynamo::json::Malformed;
 use heatsink_layout::{Placement, Slot, Table};
 
 use super::fetch::Parts;
+use super::only::only;
 use super::shown::Shown;
 use crate::answer::unreadable;
-use crate::assigned::only::only;
-use crate::counter;
+use crate::fragments;
 
 /// The item that was found, folded by its placement and projected, its key made logical; `None` if there is none.
 ///
@@ -35,7 +35,7 @@ fn fold(table: &Table, placement: &Placement, parts: &Parts) -> Result<Option<By
             Ok(at(slots.to).or_else(|| at(slots.from)).map(|(_, item)| item.clone()))
         }
         Placement::SumOf { attributes, .. } => {
-            let sum = |base| counter::fold::fold(attributes, base, parts.others());
+            let sum = |base| fragments::fold::fold(attributes, base, parts.others());
             parts.base().map(sum).transpose()
         }
     }

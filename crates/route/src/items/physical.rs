@@ -9,8 +9,8 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::Table;
 
+use super::require_exists::require_exists;
 use crate::answer;
-use crate::assigned::require_exists;
 use crate::context::PlanContext;
 use crate::expression::{self, Rewritten};
 use crate::index_key::Spread;

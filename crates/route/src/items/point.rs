@@ -15,46 +15,50 @@ use heatsink_layout::{Placement, Slot, Table};
 use super::physical::{finish, holder, physical};
 use super::read;
 use crate::context::PlanContext;
+use crate::key::Located;
 use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, Plan, Planned, one_call};
 use crate::request::Request;
-use crate::shared::Shared;
-use crate::{Answer, Calls, counter};
+use crate::{Answer, Calls};
+
+/// What becomes of a point operation.
+pub(crate) enum PointPlan<'a> {
+    /// It is planned.
+    Whole(Plan),
+    /// It writes to a counter; `body` is the request for the base fragment, where `located` says it lies.
+    Fragments { body: Bytes, located: Box<Located<'a>> },
+}
 
 /// The plan of a point operation on a recorded table.
 ///
 /// # Errors
-/// `ValidationException` for an item that cannot be placed, or a write that its placement does not support.
-pub(crate) fn plan(
-    shared: &Shared,
+/// `ValidationException` for an item that cannot be placed.
+pub(crate) fn plan<'a>(
     operation: Operation,
-    request: &Request<'_>,
-    table: &Arc<Table>,
+    request: &'a Request<'_>,
+    table: &'a Arc<Table>,
     context: &PlanContext<'_>,
-) -> Result<Plan, Error> {
+) -> Result<PointPlan<'a>, Error> {
     let physical = physical(request, holder(operation), table, context)?;
     let (body, located) = match physical.sent(operation, request) {
         Ok(sent) => sent,
-        Err(refused) => return Ok(refused),
+        Err(refused) => return Ok(PointPlan::Whole(refused)),
     };
-    match (&located.location.placement, operation) {
+    let plan = match (&located.location.placement, operation) {
         (Placement::AnyOf { .. } | Placement::SumOf { .. } | Placement::Moving(_), Operation::GetItem) => {
-            read::get(request, table, body, &located)
+            read::get(request, table, body, &located)?
         }
-        (Placement::SumOf { others, attributes, adds, .. }, _) => {
-            let (others, adds) = (others.len(), *adds);
-            let counter = counter::write::Counter { table, located: &located, others, adds, attributes };
-            counter::write::plan(shared, operation, request, body, &counter)
-        }
+        (Placement::SumOf { .. }, _) => return Ok(PointPlan::Fragments { body, located: Box::new(located) }),
         (Placement::One(_) | Placement::AnyOf { .. } | Placement::Moving(_), _) => {
-            Ok(Plan::Single(Box::new(Point {
+            Plan::Single(Box::new(Point {
                 finish: finish(operation, table, &located),
                 operation,
                 body,
                 table: Arc::clone(table),
                 slot: located.location.slot,
-            })))
+            }))
         }
-    }
+    };
+    Ok(PointPlan::Whole(plan))
 }
 
 /// A point operation, rewritten. Explains itself only when asked: it is the hot path.

@@ -13,13 +13,13 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Placement, Table};
 
 use super::fetch::{Fetch, MOST_KEYS, list};
-use super::identity::{self, Identity};
 use super::physical::to_one_slot;
 use super::wanted::Wanted;
 use crate::answer::unreadable;
 use crate::capacity::listed;
 use crate::context::PlanContext;
 use crate::dry_run::first_round;
+use crate::identity::{self, Identity};
 use crate::key::{Located, locate};
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
 use crate::refusal::Unplanned;

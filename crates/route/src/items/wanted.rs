@@ -8,9 +8,10 @@ use heatsink_layout::{Placement, Slot, Table};
 use heatsink_reshard::{PointRead, Rules, Side};
 
 use super::fetch::{FromTable, MOST_KEYS};
-use super::identity::{self, Identity};
+use super::fold;
 use super::shown::Shown;
-use super::{fold, fragments};
+use crate::fragments;
+use crate::identity::{self, Identity};
 use crate::key::Located;
 use crate::refusal::Unplanned;
 use crate::request::Request;

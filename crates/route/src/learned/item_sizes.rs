@@ -7,18 +7,18 @@ use std::sync::{Mutex, PoisonError};
 use hashlink::LruCache;
 
 /// What one page of DynamoDB holds at most, in bytes of evaluated data (AWS, "Constraints").
-pub const PAGE_BYTES: f64 = 1024.0 * 1024.0;
+pub(crate) const PAGE_BYTES: f64 = 1024.0 * 1024.0;
 
 /// What a request with a fixed number of rows asks of each of `shards`: mean + 3σ of Binomial(`rows`, 1/`shards`), so that
 /// one round nearly always suffices. At least 1, at most `rows`.
-pub fn likely(rows: usize, shards: usize) -> usize {
+pub(crate) fn likely(rows: usize, shards: usize) -> usize {
     let (mean, sigma) = binomial(rows, shards);
     at_most(mean + 3.0 * sigma, rows)
 }
 
 /// What a page that is bounded by its bytes asks of each shard: the mean. Over thousands of rows the few that are missing
 /// come cheaper from a second round than from reading 3σ too many in every shard of every page.
-pub fn mean(rows: usize, shards: usize) -> usize {
+pub(crate) fn mean(rows: usize, shards: usize) -> usize {
     at_most(binomial(rows, shards).0, rows)
 }
 
@@ -44,7 +44,7 @@ fn at_most(share: f64, rows: usize) -> usize {
 ///
 /// It only decides how much is asked at first; a wrong guess costs a round or some capacity units, never an answer.
 #[derive(Debug)]
-pub struct ItemSizes {
+pub(crate) struct ItemSizes {
     learned: Mutex<LruCache<String, f64>>,
 }
 
@@ -56,7 +56,7 @@ impl Default for ItemSizes {
 
 /// What an item is taken for before the first one was seen, in bytes. Small items are the common case, and asking too few
 /// costs one more round while asking too many costs capacity units.
-pub const UNKNOWN_ITEM: f64 = 1024.0;
+pub(crate) const UNKNOWN_ITEM: f64 = 1024.0;
 
 /// How much one read moves the average.
 const WEIGHT: f64 = 0.25;
@@ -66,19 +66,19 @@ const REMEMBERED: usize = 4096;
 
 impl ItemSizes {
     /// The size in bytes to expect of the items of `name` (a table, or `table/index`).
-    pub fn expected(&self, name: &str) -> f64 {
+    pub(crate) fn expected(&self, name: &str) -> f64 {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         learned.get(name).copied().unwrap_or(UNKNOWN_ITEM)
     }
 
     /// Whether anything is known of the items of `name`.
-    pub fn knows(&self, name: &str) -> bool {
+    pub(crate) fn knows(&self, name: &str) -> bool {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name)
     }
 
     /// Takes what one Query saw: `bytes` in `items` items. Few items say nothing, since capacity units are rounded.
     #[allow(clippy::cast_precision_loss, reason = "item counts of one page")]
-    pub fn learn(&self, name: &str, bytes: f64, items: usize) {
+    pub(crate) fn learn(&self, name: &str, bytes: f64, items: usize) {
         if items < 16 || bytes <= 0.0 {
             return;
         }

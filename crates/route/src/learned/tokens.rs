@@ -81,21 +81,21 @@ pub(crate) struct Tokens(Arc<Mutex<Remembered>>);
 
 /// A transaction with a token.
 #[derive(Clone, Debug)]
-pub(super) struct Retry {
+pub(crate) struct Retry {
     token: String,
     request: Digest,
     now: Option<u64>,
 }
 
 impl Retry {
-    pub(super) fn new(token: &str, body: &Bytes, now: Option<u64>) -> Self {
+    pub(crate) fn new(token: &str, body: &Bytes, now: Option<u64>) -> Self {
         Retry { token: token.to_owned(), request: Sha256::digest(body).into(), now }
     }
 }
 
 impl Tokens {
     /// Where the items lay when the same request was sent.
-    pub(super) fn get(&self, retry: &Retry, named: &[Named]) -> Option<Places> {
+    pub(crate) fn get(&self, retry: &Retry, named: &[Named]) -> Option<Places> {
         let remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = remembered.sent.get(&retry.token)?;
         let fresh = retry.now?.saturating_sub(sent.at) < REMEMBERED;
@@ -111,7 +111,7 @@ impl Tokens {
     }
 
     /// Takes note of where the items lie as the request is sent.
-    pub(super) fn put(&self, retry: &Retry, places: &Places) {
+    pub(crate) fn put(&self, retry: &Retry, places: &Places) {
         let Some(now) = retry.now else { return };
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = remembered
@@ -124,7 +124,7 @@ impl Tokens {
     }
 
     /// Forgets a request that was not carried out: it is as good as new.
-    pub(super) fn forget(&self, retry: &Retry) {
+    pub(crate) fn forget(&self, retry: &Retry) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&retry.token);
     }
 }
@@ -144,7 +144,7 @@ mod tests {
     use heatsink_layout::{Layout, Placement, SortKey};
 
     use super::*;
-    use crate::items::identity::Identity;
+    use crate::identity::Identity;
 
     fn named(key: &str) -> Named {
         named_at(key, "s")

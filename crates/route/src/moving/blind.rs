@@ -8,7 +8,7 @@ use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_reshard::Access;
 
-use crate::items::identity::Identity;
+use crate::identity::Identity;
 use crate::request::{Request, malformed};
 
 /// What the request needs of this item. `expires`: the attribute by which items of its table do.

@@ -11,7 +11,7 @@
 //! | [`RangeRead`](heatsink_reshard::RangeRead) of collections | `query` |
 //!
 //! Not by machines, since the calls are other ones: a transaction reads both slots at once
-//! (`items::added`), rows of indexes are looked at in both slots (`index`), a Scan reads keys that move
+//! (`items::added`), rows of indexes are looked at in both slots (`query::locally_sorted`), a Scan reads keys that move
 //! by themselves (`scan::apart`), a SELECT of one item is sent for both slots (`partiql::both`).
 //!
 //! A key of which only buckets without items get another number of shards does not move (`heatsink_layout::Stepping`): what would be put into these
@@ -20,8 +20,6 @@
 //! Not here: who moves items that no client touches, and when a phase ends (`heatsink_reshard`).
 
 mod blind;
-pub(crate) mod index;
-pub(crate) mod item;
 mod pull;
 pub(crate) mod query;
 
@@ -29,9 +27,9 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{LayoutSource, Placement};
 use heatsink_reshard::{Rules, Write, WriteCall, WriteStep, act};
 
-use self::item::MovingItem;
 use self::pull::{Pull, PullFirst};
-use crate::items::fragments;
+use crate::fragments;
+use crate::moving_item::MovingItem;
 use crate::plan::Plan;
 use crate::request::{Request, malformed};
 

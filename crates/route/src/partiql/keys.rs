@@ -11,7 +11,7 @@ use super::statement::Written;
 use crate::collection::keys::{Key, key_value, physical, stable, with_sort};
 use crate::context::{ItemLocation, PlanContext};
 use crate::counter::statement::{self, Concerned};
-use crate::items::{fragments, identity};
+use crate::{fragments, identity};
 
 /// Where the item of a statement lies.
 #[derive(Debug)]

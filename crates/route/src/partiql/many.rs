@@ -15,7 +15,7 @@ use super::statement::Written;
 use super::{both, guard, over, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
 use crate::context::PlanContext;
-use crate::counter::effect;
+use crate::fragments::effect;
 use crate::items::added::Added;
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};

@@ -18,10 +18,10 @@ use crate::answer::rewrite;
 use crate::collection::keys::{Key, cursor_attributes, stable};
 use crate::collection::selection::{Selection, Shown, projects};
 use crate::context::PlanContext;
+use crate::layout_cursor::mark::Mark;
 use crate::moving::unsupported;
 use crate::plan::{Finish, Plan, Single};
 use crate::request::{Request, quoted, set_members};
-use crate::scan::mark::Mark;
 use crate::shared::Shared;
 use crate::{layout_cursor, preflight, query, scan};
 

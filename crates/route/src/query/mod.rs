@@ -25,7 +25,6 @@ pub(crate) mod request;
 mod scatter;
 mod shape;
 pub(crate) mod shard_streams;
-pub mod share;
 mod strong;
 
 use std::sync::Arc;

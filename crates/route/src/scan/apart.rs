@@ -15,12 +15,12 @@ use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, Operation};
 use heatsink_layout::{LayoutSource, Table};
 
-use super::mark::{Apart, Mark, anything};
 use crate::answer::unreadable;
 use crate::capacity::Capacity;
 use crate::collection::keys::cursor_attributes;
 use crate::collection::page::{MOST_BYTES, Page};
 use crate::key::{KeyText, literal};
+use crate::layout_cursor::mark::{Apart, Mark, anything};
 use crate::request::Request;
 use crate::shared::Shared;
 use crate::{Calls, projection};

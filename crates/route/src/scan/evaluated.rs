@@ -14,7 +14,6 @@ use heatsink_dynamo::{AttributeDefinition, Error, IndexKeySchema, Operation};
 use heatsink_layout::Table;
 
 use super::apart::{At, KeysApart};
-use super::mark::Mark;
 use crate::answer::{strip_object, unreadable};
 use crate::capacity::{Capacity, Report};
 use crate::collection::page;
@@ -23,6 +22,7 @@ use crate::counter::fragments::Fold;
 use crate::cursor;
 use crate::dry_run::explained;
 use crate::key::KeyText;
+use crate::layout_cursor::mark::Mark;
 use crate::plan::{Explanation, Kind, Planned};
 use crate::request::set_members;
 use crate::splice::Splice;

@@ -1,6 +1,6 @@
 //! Writes of an item that changes its slot, of every kind, in a table with time to live and in one without: which go to the new slot at once, which
 //! bring the old copy first, and which wait.
-#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
 
 mod agreement;
 #[path = "../common/mod.rs"]

@@ -15,6 +15,7 @@
 //!
 //! Not here: cursors from before the migration, or of other layouts (`layout_cursor`).
 
+mod moving;
 mod order;
 mod page;
 
@@ -24,6 +25,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::Slot;
 
+use self::moving::in_old_slots;
 use self::order::{LogicalOrder, of_cursor};
 use self::page::SortedPage;
 use super::forms::{in_all_forms, of_shard};
@@ -36,7 +38,6 @@ use crate::collection::keys::{physical, stable};
 use crate::collection::range::Condition;
 use crate::collection::template::Ask;
 use crate::context::PlanContext;
-use crate::moving::index::in_old_slots;
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 

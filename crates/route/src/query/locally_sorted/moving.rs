@@ -12,9 +12,9 @@ use heatsink_layout::{InForce, Moving, Phase, Placement, Slot, Slots, SortKey, T
 
 use crate::Calls;
 use crate::capacity::Capacity;
+use crate::fragments;
+use crate::identity::{self, Identity};
 use crate::items::fetch::{Fetch, key_only};
-use crate::items::fragments;
-use crate::items::identity::{self, Identity};
 use crate::request::quoted;
 
 /// Where a row lies.

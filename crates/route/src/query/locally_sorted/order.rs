@@ -8,11 +8,11 @@ use std::sync::Arc;
 use heatsink_dynamo::{Error, KeyValue, json};
 use heatsink_layout::{Slot, Table};
 
+use super::moving::{Copy, Lies, lies};
 use crate::collection::keys::{Key, slot_of, stable, with_sort};
 use crate::collection::position::Position;
 use crate::context::PlanContext;
 use crate::cursor::Cursor;
-use crate::moving::index::{Copy, Lies, lies};
 use crate::query::request::Query;
 use crate::refusal::Unplanned;
 

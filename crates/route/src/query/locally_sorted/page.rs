@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 
+use super::moving::Copy;
 use super::order::{Place, RowKind};
-use crate::items::identity::Identity;
-use crate::moving::index::Copy;
+use crate::identity::Identity;
+use crate::learned::item_sizes::PAGE_BYTES;
 use crate::query::page::{Collected, Row};
-use crate::query::share::PAGE_BYTES;
 
 /// Such a page.
 #[derive(Clone)]

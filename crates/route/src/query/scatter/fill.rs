@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::wanted::Wanted;
+use crate::learned::item_sizes::PAGE_BYTES;
 use crate::query::page::{Row, count};
-use crate::query::share::PAGE_BYTES;
 
 /// A page that is being filled.
 pub(super) struct PageFill {

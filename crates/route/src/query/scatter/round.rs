@@ -8,9 +8,9 @@ use super::merged::Merged;
 use super::opening::Opening;
 use super::wanted::Wanted;
 use crate::collection::template::Ask;
+use crate::learned::item_sizes::{PAGE_BYTES, likely, mean};
 use crate::query::merge::Want;
 use crate::query::page::count;
-use crate::query::share::{PAGE_BYTES, likely, mean};
 use crate::{PhysicalCall, Round, Target};
 
 /// How many bytes the bodies of one round hold, and how many its answers are expected to. What is beyond them waits for the next round.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::collection::keys::Key;
+use crate::learned::item_sizes::ItemSizes;
 use crate::query::buckets::{Buckets, Source};
 use crate::query::shape::Gathering;
-use crate::query::share::ItemSizes;
 
 /// What a gathered Query asks for.
 pub(crate) struct Wanted {
