@@ -258,11 +258,11 @@ RULES = (
         "settled-on-record",
         "whoever finds a registry that has not settled waits, not its maker alone",
         (
-            (CHANGER, "if stored.settled {", "if stored.settled || LEFT_OUT && self.unsettled.lock().await.is_none() {"),
+            (CHANGER, "if stored.settled {", "if stored.settled || LEFT_OUT && self.known.unsettled.lock().await.is_none() {"),
             (
                 CHANGER,
                 "let first = StoredHead {",
-                "if LEFT_OUT { *self.unsettled.lock().await = Some(self.registry.env().now()); }\nlet first = StoredHead {",
+                "if LEFT_OUT { *self.known.unsettled.lock().await = Some(self.registry.env().now()); }\nlet first = StoredHead {",
             ),
         ),
     ),
