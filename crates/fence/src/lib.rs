@@ -16,6 +16,7 @@
 mod bounds;
 mod gate;
 mod head;
+mod lease_end;
 mod liveness;
 mod member;
 mod registration;
@@ -24,6 +25,7 @@ mod step;
 pub use bounds::Bounds;
 pub use gate::{Admission, Gate};
 pub use head::{Change, Changes, Epoch, Head, KEPT_CHANGES};
+pub use lease_end::LeaseEnd;
 pub use liveness::Liveness;
 pub use member::{Heartbeat, Member, Seen};
 pub use registration::Registration;

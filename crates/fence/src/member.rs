@@ -2,7 +2,7 @@
 
 use heatsink_env::MonotonicInstant;
 
-use crate::{Bounds, Change, Changes, Epoch, Head};
+use crate::{Bounds, Change, Changes, Epoch, Head, LeaseEnd};
 
 /// One gateway.
 ///
@@ -82,17 +82,17 @@ impl Member {
 
     /// Whether a request may be sent at `now`.
     pub fn may_send(&self, now: MonotonicInstant) -> bool {
-        now < self.lease
+        self.lease().allows(now)
     }
 
     /// When the lease ends.
-    pub fn lease(&self) -> MonotonicInstant {
-        self.lease
+    pub fn lease(&self) -> LeaseEnd {
+        LeaseEnd(self.lease)
     }
 
     /// When the lease for requests ends that depend on a key about to move. Never after the other.
-    pub fn short_lease(&self) -> MonotonicInstant {
-        self.short_lease.min(self.lease)
+    pub fn short_lease(&self) -> LeaseEnd {
+        LeaseEnd(self.short_lease.min(self.lease))
     }
 
     /// The epoch that requests are planned under.
@@ -237,7 +237,7 @@ mod tests {
         assert!(!member.may_send(at(0)), "not on the list");
         member.registered(at(1));
         member.read(at(2), &Head::default());
-        assert_eq!(member.lease(), at(62));
+        assert_eq!(member.lease().0, at(62));
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         assert!(member.may_send(at(12)) && !member.may_send(at(13)), "the same for all");
         member.found_registry();
         member.found_none(at(50));
-        assert_eq!(member.lease(), at(13), "who has seen a registry takes its absence for an outage");
+        assert_eq!(member.lease().0, at(13), "who has seen a registry takes its absence for an outage");
     }
 
     #[test]
@@ -256,10 +256,10 @@ mod tests {
         member.read(at(0), &Head::default());
         let head = Head::default().with("t", 2);
         let Seen::Changed(changes) = member.read(at(10), &head) else { panic!() };
-        assert_eq!((changes.len(), member.lease()), (1, at(60)));
+        assert_eq!((changes.len(), member.lease().0), (1, at(60)));
         assert_eq!(member.beat().map(|beat| beat.epoch), Some(0));
         member.applied(at(10), 1);
-        assert_eq!((member.lease(), member.epoch()), (at(70), 1));
+        assert_eq!((member.lease().0, member.epoch()), (at(70), 1));
         assert_eq!(member.beat().map(|beat| beat.epoch), Some(1));
         assert_eq!(member.read(at(11), &Head::default()), Seen::Older);
         assert!(!member.may_send(at(11)));
@@ -271,10 +271,10 @@ mod tests {
         for second in 0..300 {
             member.read(at(second), &Head::default());
         }
-        assert_eq!(member.lease(), at(80), "two heartbeats and a lease after the registration");
+        assert_eq!(member.lease().0, at(80), "two heartbeats and a lease after the registration");
         member.beaten(at(290));
         member.read(at(300), &Head::default());
-        assert_eq!(member.lease(), at(360));
+        assert_eq!(member.lease().0, at(360));
         member.removed();
         assert!(!member.may_send(at(300)) && member.beat().is_none());
     }
@@ -283,13 +283,13 @@ mod tests {
     fn the_short_lease_counts_from_the_last_read_and_ends_with_the_other() {
         let mut member = registered();
         member.read(at(4), &Head::default());
-        assert_eq!(member.short_lease(), at(6));
+        assert_eq!(member.short_lease().0, at(6));
         member.read(at(5), &Head::default().with("t", 2));
-        assert_eq!(member.short_lease(), at(6), "a change that is not applied prolongs nothing");
+        assert_eq!(member.short_lease().0, at(6), "a change that is not applied prolongs nothing");
         member.applied(at(5), 1);
-        assert_eq!(member.short_lease(), at(7));
+        assert_eq!(member.short_lease().0, at(7));
         member.removed();
-        assert_eq!(member.short_lease(), at(0));
+        assert_eq!(member.short_lease().0, at(0));
     }
 
     #[test]
@@ -298,6 +298,6 @@ mod tests {
         member.found_registry();
         assert!(!member.is_unregistered() && member.beat().is_none());
         member.read(at(5), &Head::default());
-        assert_eq!(member.lease(), at(65));
+        assert_eq!(member.lease().0, at(65));
     }
 }

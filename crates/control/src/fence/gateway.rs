@@ -388,9 +388,9 @@ impl Fence {
     fn change<T>(&self, change: impl FnOnce(&mut Member) -> T) -> T {
         let mut member = self.member();
         let changed = change(&mut member);
-        self.lease.until.store(member.lease().0, Ordering::SeqCst);
+        self.lease.until.store(member.lease().0.0, Ordering::SeqCst);
         // Nobody waits for an exclusive gateway's lease.
-        let short = if self.settings.exclusive { u64::MAX } else { member.short_lease().0 };
+        let short = if self.settings.exclusive { u64::MAX } else { member.short_lease().0.0 };
         self.lease.short_until.store(short, Ordering::SeqCst);
         changed
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use heatsink_env::{Env, MonotonicInstant};
+use heatsink_fence::LeaseEnd;
 
 /// The end of this gateway's lease, as every request reads it.
 pub(crate) struct Lease {
@@ -26,16 +27,20 @@ impl Lease {
     }
 
     pub fn is_over(&self, now: MonotonicInstant) -> bool {
-        now >= MonotonicInstant(self.until.load(Ordering::SeqCst))
+        !end(&self.until).allows(now)
     }
 
     /// Whether requests may no longer be sent that depend on a key about to move.
     pub fn is_short_over(&self, now: MonotonicInstant) -> bool {
-        now >= MonotonicInstant(self.short_until.load(Ordering::SeqCst))
+        !end(&self.short_until).allows(now)
     }
 
     /// There is such a request: the lease is renewed more often for a while.
     pub fn use_short(&self) {
         self.short_used.fetch_max(self.now().0, Ordering::Relaxed);
     }
+}
+
+fn end(until: &AtomicU64) -> LeaseEnd {
+    LeaseEnd(MonotonicInstant(until.load(Ordering::SeqCst)))
 }

@@ -98,7 +98,7 @@ impl World {
         let (now, epoch) = (self.now, self.epoch());
         let gateway = self.gateways.get_mut(number)?;
         let early = !config.keeps(Rule::RegisterBeforeReading);
-        let longer = at(now) + config.bounds_of(number).lease > gateway.member.lease();
+        let longer = at(now) + config.bounds_of(number).lease > gateway.member.lease().0;
         let news = longer
             || epoch > gateway.member.epoch()
             || gateway.member.is_watching() && self.registry.head.is_some();
