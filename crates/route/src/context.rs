@@ -240,11 +240,9 @@ impl<'a> PlanContext<'a> {
             return Ok(self.locate_moving(table, key, sort, &moving, slots));
         }
         let placement = layout.placement(sort)?;
-        // Only counters are looked up twice.
-        if matches!(placement, Placement::SumOf { .. })
-            && let InForce::Widening(widening) = self.layouts.in_force(table, key)
-        {
-            return Ok(ItemLocation::at_first(widening.narrowed(placement)));
+        // Only counters are looked up twice: they may widen.
+        if matches!(placement, Placement::SumOf { .. }) {
+            return Ok(ItemLocation::at_first(self.layouts.in_force(table, key).placement(sort)?));
         }
         let Placement::AnyOf { hashed, .. } = placement else {
             return Ok(ItemLocation::at_first(placement));
