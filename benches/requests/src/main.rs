@@ -22,7 +22,7 @@ use futures::future::BoxFuture;
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, MonotonicInstant, RealEnv};
-use heatsink_gateway::{Limits, Recording, RecordingOptions, Service};
+use heatsink_gateway::{Limits, Recording, RecordingOptions, Service, Status};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
@@ -101,7 +101,7 @@ fn main() {
         ));
         service.call(Operation::PutItem, put.clone()).await.unwrap();
         // It does not end; by then it has the keys of the table, so that heat is counted.
-        let _ = tokio::time::timeout(Duration::from_secs(3), service.keep_heat()).await;
+        let _ = tokio::time::timeout(Duration::from_secs(3), Status::of(&service).keep_heat()).await;
         let get = Bytes::from(format!(r#"{{"TableName":"{table}","Key":{{{key}}}}}"#));
         let (operation, body) = match operation.as_str() {
             "PutItem" => (Operation::PutItem, put),

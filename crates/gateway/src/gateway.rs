@@ -13,15 +13,18 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, RealEnv};
 use heatsink_route::{Answer, Explanation};
 use heatsink_store::Store;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 
 use crate::http::{self, Hosts};
-use crate::{Limits, Partitions, Recorded, Recording, Service};
+use crate::{Limits, Partitions, Recorded, Recording, Service, Status};
 
 /// A gateway in this process.
 pub struct Gateway {
     service: Arc<Service>,
+    status: Arc<Status>,
     control: Control,
+    /// The store itself, if the operator's commands reach it through this gateway.
+    shown_store: Option<Arc<dyn Store>>,
     env: Arc<dyn Env>,
     limits: Limits,
 }
@@ -76,7 +79,7 @@ impl Gateway {
 
     /// What [`call`](Self::call) would do with a request, without doing it.
     pub async fn explain(&self, operation: Operation, body: &Bytes) -> Explanation {
-        self.service.explain(operation, body).await
+        self.status.explain(operation, body).await
     }
 
     /// Its layouts: what is on record, and how it changes.
@@ -89,6 +92,22 @@ impl Gateway {
         &self.service
     }
 
+    /// What tells operators how it does.
+    pub fn status(&self) -> &Arc<Status> {
+        &self.status
+    }
+
+    /// Serves the operator's commands on `listener`, a socket that only its owner can reach, until `shutdown`
+    /// resolves: what the admin address tells, and the store itself if it is [shown](Builder::showing_store).
+    pub fn serve_operator<F: Future<Output = ()> + Send>(
+        &self,
+        listener: UnixListener,
+        shutdown: F,
+    ) -> impl Future<Output = ()> + use<F> {
+        let (status, store) = (Arc::clone(&self.status), self.shown_store.clone());
+        http::serve_operator(listener, status, store, Arc::clone(&self.env), shutdown)
+    }
+
     /// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves. It may outlive [`serve`](Self::serve), and
     /// then says that the gateway is not ready.
     pub fn serve_admin<F: Future<Output = ()> + Send>(
@@ -97,7 +116,7 @@ impl Gateway {
         access: http::Access,
         shutdown: F,
     ) -> impl Future<Output = bool> + use<F> {
-        http::serve_admin(listener, Arc::clone(&self.service), access, Arc::clone(&self.env), shutdown)
+        http::serve_admin(listener, Arc::clone(&self.status), access, Arc::clone(&self.env), shutdown)
     }
 
     /// Serves DynamoDB's wire protocol on `listener`, to requests for `hosts`, until `shutdown` resolves. Then it stops accepting, lets requests
@@ -118,11 +137,10 @@ impl Gateway {
         shutdown: BoxFuture<'_, ()>,
     ) -> BoxFuture<'_, bool> {
         async move {
-            let Gateway { service, control, env, limits } = self;
-            let heat = Arc::clone(&service);
+            let Gateway { service, status, control, env, limits, .. } = self;
             let drained = {
                 let serving = pin!(http::serve(listener, service, limits, hosts, env, shutdown));
-                let keeping = pin!(join(control.keep(), heat.keep_heat()));
+                let keeping = pin!(join(control.keep(), status.keep_heat()));
                 match select(serving, keeping).await {
                     Either::Left((drained, _)) => drained,
                     // It never ends.
@@ -186,7 +204,8 @@ impl Builder {
         Builder { recording: Some(recording), ..self }
     }
 
-    /// Whether tools on this machine reach the store itself through it (`heatsink_store::PHYSICAL_PATH`): for a store that no other process can reach.
+    /// Whether the operator's commands reach the store itself through it ([`Gateway::serve_operator`]): for a store
+    /// that no other process can reach.
     #[must_use]
     pub fn showing_store(self, shows_store: bool) -> Self {
         Builder { shows_store, ..self }
@@ -213,20 +232,20 @@ impl Builder {
             } = self;
             let fencing = fencing.unwrap_or_else(|| Fencing::exclusive(rules.fence()));
             let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
+            let shown_store = shows_store.then(|| Arc::clone(&store));
             let mut service = Service::new(store, control.clone(), Arc::clone(&env), limits, &region);
-            if let Some(metrics) = metrics {
-                service = service.with_metrics(metrics);
-            }
-            if let Some(partitions) = partitions {
-                service = service.with_partitions(partitions);
-            }
             if let Some(recording) = recording {
                 service = service.with_recording(recording);
             }
-            if shows_store {
-                service = service.showing_store();
+            let mut status = Status::of(&service);
+            if let Some(metrics) = metrics {
+                status = status.with_metrics(metrics);
             }
-            Ok(Gateway { service: Arc::new(service), control, env, limits })
+            if let Some(partitions) = partitions {
+                status = status.with_partitions(partitions);
+            }
+            let (service, status) = (Arc::new(service), Arc::new(status));
+            Ok(Gateway { service, status, control, shown_store, env, limits })
         }
         .boxed()
     }

@@ -23,11 +23,13 @@ mod sent;
 mod service;
 mod spans;
 mod spent;
+mod status;
 
 pub use access_log::ACCESS_LOG;
 pub use gateway::{Builder, Gateway};
 pub use heat::{Recording, RecordingOptions};
 pub use limits::{Cost, Limits};
 pub use partitions::Partitions;
-pub use service::{Recorded, Service};
+pub use service::Service;
 pub use spans::SPANS;
+pub use status::{Recorded, Status};

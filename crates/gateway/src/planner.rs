@@ -4,6 +4,7 @@
 //! Not here: how a plan is made (`heatsink_route`), what is known of tables (`heatsink_control`), carrying it out (`execute`).
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -33,15 +34,22 @@ pub(crate) struct Planned<'a> {
     pub(crate) prepared: Prepared,
 }
 
-/// Plans the requests of a service.
-pub(crate) struct Planner<'s> {
-    pub(crate) store: &'s dyn Store,
-    pub(crate) control: &'s Control,
-    pub(crate) router: &'s Router,
-    pub(crate) env: &'s dyn Env,
+/// Plans the requests of a gateway.
+pub(crate) struct Planner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) control: Control,
+    router: Router,
+    pub(crate) env: Arc<dyn Env>,
 }
 
-impl Planner<'_> {
+impl Planner {
+    /// Plans requests for `store`, of which `control` knows what is sharded.
+    pub(crate) fn new(store: Arc<dyn Store>, control: Control, env: Arc<dyn Env>) -> Self {
+        let clock = Arc::clone(&env);
+        let router = Router::new().hiding(control.hidden_tables()).with_clock(move || clock.unix_millis());
+        Planner { store, control, router, env }
+    }
+
     /// The plan of a request. One that has to wait for a layout to change is planned again after each change, until `deadline`.
     ///
     /// # Errors
@@ -95,12 +103,12 @@ impl Planner<'_> {
             (self.control.resolve(&names).await?, Prepared::default())
         } else {
             let mut prepared = Box::pin(self.control.before(operation, body, &names)).await?;
-            (prepared.pass(self.control), prepared)
+            (prepared.pass(&self.control), prepared)
         };
         if pass.is_missing() {
             if !operation.is_streams() {
                 let missing = pass.missing();
-                return Err(Box::pin(missing_table::refusal(self.store, operation, body, missing)).await);
+                return Err(Box::pin(missing_table::refusal(&*self.store, operation, body, missing)).await);
             }
             for name in &names {
                 if Box::pin(self.control.was_recorded(name)).await? {
@@ -109,12 +117,12 @@ impl Planner<'_> {
             }
         }
         if operation == Operation::GetShardIterator && !pass.is_missing() {
-            Box::pin(former_stream::check(self.store, self.control, body)).await?;
+            Box::pin(former_stream::check(&*self.store, &self.control, body)).await?;
         }
         let view = self.control.view(&pass);
         match blocking::run(body.len(), || self.router.plan_among(operation, body, &names, &view)) {
             Ok(plan) => Ok(Planned { names, plan, pass, prepared }),
-            Err(error) => Err(name_rules(error, &names, self.control)),
+            Err(error) => Err(name_rules(error, &names, &self.control)),
         }
     }
 }

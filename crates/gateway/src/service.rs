@@ -1,27 +1,26 @@
-//! Processes a request from its operation and body to its answer: its tables, their layouts, the plan, the physical calls.
+//! Answers the requests of clients: what becomes of one from its operation and body to its answer, in stages.
+//!
+//! Not here: what operators are told (`status`), sockets, headers and signatures (`http`).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use heatsink_control::Control;
+use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, memory_estimate};
 use heatsink_env::Env;
-use heatsink_heat::KeyLoad;
-use heatsink_heat::history::{Saved, Span};
+use heatsink_heat::draw::Draw;
 use heatsink_layout::LayoutSource;
-use heatsink_route::{Answer, Explanation, Plan, Router, name_rules};
+use heatsink_route::{Answer, Plan, name_rules};
 use heatsink_store::Store;
 
 use crate::Limits;
-use crate::budget::{Budget, Stage, UNCOUNTED};
+use crate::budget::{Budget, Share, Stage, UNCOUNTED};
 use crate::execute::Executor;
-use crate::heat::{Drawn, Heat, HeatView, Recording};
+use crate::heat::{Drawn, Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::metrics::Metrics;
-use crate::partitions::{self, Partitions};
 use crate::planner::{Planned, Planner};
 use crate::send::{Sender, send};
 use crate::sent::Sent;
@@ -29,24 +28,15 @@ use crate::{access_log, blocking, missing_table_statements, spans};
 
 /// Takes requests from clients and answers like one logical DynamoDB.
 pub struct Service {
-    store: Arc<dyn Store>,
-    control: Control,
-    router: Router,
-    env: Arc<dyn Env>,
+    planner: Arc<Planner>,
     limits: Limits,
     budget: Arc<Budget>,
     metrics: Metrics,
     item_sizes: ItemSizeMonitor,
-    heat: Heat,
+    heat: Arc<Heat>,
     region: String,
-    partitions: Option<Partitions>,
-    recorded: Option<Recorded>,
-    shows_store: bool,
-    draining: AtomicBool,
+    draining: Arc<AtomicBool>,
 }
-
-/// Renders the metrics in Prometheus' text format.
-pub type Recorded = Box<dyn Fn() -> String + Send + Sync>;
 
 impl Service {
     /// A service in front of `store`, which is in `region`. `control` knows what of it is sharded. Metrics go to the recorder
@@ -58,91 +48,33 @@ impl Service {
         limits: Limits,
         region: &str,
     ) -> Self {
-        let region = region.to_owned();
-        let metrics = Metrics::new();
-        let clock = Arc::clone(&env);
-        let router = Router::new().hiding(control.hidden_tables()).with_clock(move || clock.unix_millis());
         Service {
-            store,
-            control,
-            router,
             budget: Budget::new(&limits, env.clone()),
-            heat: Heat::new(&*env),
-            env,
+            heat: Arc::new(Heat::new(&*env)),
+            planner: Arc::new(Planner::new(store, control, env)),
             limits,
-            metrics,
+            metrics: Metrics::new(),
             item_sizes: ItemSizeMonitor::new(),
-            region,
-            partitions: None,
-            recorded: None,
-            shows_store: false,
-            draining: AtomicBool::new(false),
+            region: region.to_owned(),
+            draining: Arc::default(),
         }
-    }
-
-    /// The same service, which also tells the partitions of its store's tables.
-    #[must_use]
-    pub fn with_partitions(self, partitions: Partitions) -> Self {
-        Service { partitions: Some(partitions), ..self }
-    }
-
-    /// The same service, which also tells what its metrics count.
-    #[must_use]
-    pub fn with_metrics(self, recorded: Recorded) -> Self {
-        Service { recorded: Some(recorded), ..self }
     }
 
     /// The same service, which also records the traffic that it counts.
     #[must_use]
-    pub fn with_recording(mut self, recording: Arc<Recording>) -> Self {
+    pub fn with_recording(self, recording: Arc<Recording>) -> Self {
         self.heat.record(recording);
         self
     }
 
-    /// The same service, which shows its store to tools on this machine (`heatsink_store::PHYSICAL_PATH`). For a store that no other process can reach.
-    #[must_use]
-    pub fn showing_store(self) -> Self {
-        Service { shows_store: true, ..self }
+    /// What plans its requests: its store, and the layouts of its tables.
+    pub(crate) fn planner(&self) -> &Arc<Planner> {
+        &self.planner
     }
 
-    /// The store itself, where tools may reach it: physical keys, and the registry.
-    pub(crate) fn shown_store(&self) -> Option<&Arc<dyn Store>> {
-        self.shows_store.then_some(&self.store)
-    }
-
-    /// What knows its layouts.
-    pub(crate) fn control(&self) -> &Control {
-        &self.control
-    }
-
-    /// No new connection of clients is accepted any more.
-    pub(crate) fn set_draining(&self) {
-        self.draining.store(true, Ordering::Relaxed);
-    }
-
-    /// Why requests of clients would not be answered now; `None` where they would be.
-    ///
-    /// A lease says that the store was reached within its length (`heatsink_control::Bounds`), and that the layouts known here hold.
-    pub(crate) fn not_ready(&self) -> Option<&'static str> {
-        if self.draining.load(Ordering::Relaxed) {
-            Some("the gateway is stopping")
-        } else if !self.control.has_lease() {
-            Some(
-                "the gateway has no lease: it has not reached the registry in the store for too long, or has not caught up with it",
-            )
-        } else {
-            None
-        }
-    }
-
-    /// The keys of tables with the highest loads of the last full second, the highest first.
-    pub fn hottest_keys(&self) -> Vec<KeyLoad> {
-        self.heat().loads()
-    }
-
-    /// Which keys were hot in the last full second, and what would help: what `GET /_heatsink/heat` answers.
-    pub fn heat_shown(&self) -> BoxFuture<'_, serde_json::Value> {
-        async move { self.heat().shown(None).await }.boxed()
+    /// What counts its requests by key.
+    pub(crate) fn heat(&self) -> &Arc<Heat> {
+        &self.heat
     }
 
     /// What all requests may hold together.
@@ -150,45 +82,14 @@ impl Service {
         &self.budget
     }
 
-    /// What tells the metrics, where they are recorded.
-    pub(crate) fn recorded(&self) -> Option<&Recorded> {
-        self.recorded.as_ref()
+    /// Whether connections of clients are no longer accepted.
+    pub(crate) fn draining(&self) -> &Arc<AtomicBool> {
+        &self.draining
     }
 
-    /// What tells the partitions, where there are any.
-    pub(crate) fn partitions(&self) -> Option<&Partitions> {
-        self.partitions.as_ref()
-    }
-
-    /// How many partitions a table has, its indexes not counted; `None` where the store does not tell.
-    pub fn partition_count(&self, table: &str) -> Option<u32> {
-        partitions::count(self.partitions.as_ref()?, table)
-    }
-
-    /// Which keys are hot.
-    pub(crate) fn heat(&self) -> HeatView<'_> {
-        let Service { heat, control, env, partitions, .. } = self;
-        HeatView { heat, control, env: &**env, partitions: partitions.as_ref() }
-    }
-
-    /// Keeps the heat accounting supplied with the keys of tables, and its history. It does not end; without it no heat is counted.
-    pub async fn keep_heat(&self) {
-        self.heat().keep(&*self.store).await;
-    }
-
-    /// The heat of keys over a span that ends now, as `GET /_heatsink/heat/map` tells it.
-    pub fn heat_map(&self, span: Span) -> String {
-        self.heat().map(span)
-    }
-
-    /// The history of the heat, to be kept across restarts.
-    pub fn heat_history(&self) -> Saved {
-        self.heat.saved()
-    }
-
-    /// Goes on from a history that [`heat_history`](Self::heat_history) gave.
-    pub fn resume_heat_history(&self, saved: Saved) {
-        self.heat.resume(saved);
+    /// No new connection of clients is accepted any more.
+    pub(crate) fn set_draining(&self) {
+        self.draining.store(true, Ordering::Relaxed);
     }
 
     /// The AWS region that the service stands for.
@@ -231,29 +132,13 @@ impl Service {
     }
 
     async fn call_watched(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
-        let begun = self.env.now();
+        let begun = self.planner.env.now();
         let answer = spans::request(operation, self.answer_whole(operation, body.clone(), sent)).await;
         self.metrics.answered(operation, answer.as_ref().err());
         if access_log::is_on() {
-            access_log::line(operation, &body, &answer, self.env.now().since(begun));
+            access_log::line(operation, &body, &answer, self.planner.env.now().since(begun));
         }
         answer
-    }
-
-    /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as a call does.
-    pub fn explain<'a>(&'a self, operation: Operation, body: &'a Bytes) -> BoxFuture<'a, Explanation> {
-        async move {
-            match self.planner().plan(operation, body).await {
-                Ok(planned) => planned.plan.explain(),
-                Err(error) => Explanation::refused(&error),
-            }
-        }
-        .boxed()
-    }
-
-    fn planner(&self) -> Planner<'_> {
-        let Service { store, control, router, env, .. } = self;
-        Planner { store: &**store, control, router, env: &**env }
     }
 
     /// A request, and of a batch of statements those that can be carried out.
@@ -265,11 +150,11 @@ impl Service {
         if !answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException) {
             return answer;
         }
-        let split = Box::pin(missing_table_statements::split(&self.control, &body)).await?;
+        let split = Box::pin(missing_table_statements::split(&self.planner.control, &body)).await?;
         let Some(split) = split else { return answer };
         let told = match split.asked.clone() {
             // What is wrong with the whole batch is told before anything is carried out.
-            Some(asked) => Some(self.store.call(operation, asked).await?),
+            Some(asked) => Some(self.planner.store.call(operation, asked).await?),
             None => None,
         };
         let Some(rest) = split.rest.clone() else {
@@ -279,24 +164,34 @@ impl Service {
         Ok(Answer { body: split.merged(Some(&answer.body), told.as_ref())?, ..answer })
     }
 
+    /// The stages of one request. A client's request has passed those of the HTTP front before: admission
+    /// to a connection and to a place, and the check of its signature (`http::front`).
     async fn answer(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
+        let env = &*self.planner.env;
+
+        // Admit. First, because reading a large body takes many times its memory: nothing reads it before
+        // there is room, here or in the store that it goes on to as it is.
         let mut share = self.budget.share();
-        // What a large body takes while it is read, here or in a store that it goes on to as it is.
-        let reading = match body.len() {
-            ..=UNCOUNTED => None,
-            bytes => {
-                let estimate = blocking::run(bytes, || memory_estimate(operation, &body));
-                Some(share.enter(Stage::Begins, estimate).await?)
-            }
+        let reading = match self.memory_to_read(operation, &body) {
+            None => None,
+            Some(estimate) => Some(share.enter(Stage::Begins, estimate).await?),
         };
-        let begun = self.env.now();
+        let begun = env.now();
+
+        // Authenticate has no part here: who asks follows from headers, and a caller in this process is
+        // trusted. What a client may do with the tables of its request will be judged here, before the plan:
+        // on logical keys, which only the stages up to the plan know.
+
+        // Plan. Before anything is sent: a wrong request costs the store nothing, and the pass that comes
+        // with the plan holds its layouts until the answer is delivered.
         // What is prepared for an operation on a table is on record before it is sent.
         if !operation.touches_items() && !sent.begin() {
             return Err(given_up());
         }
-        let planned = self.planner().plan_when_due(operation, &body, begun + self.limits.request).await;
+        let planned = self.planner.plan_when_due(operation, &body, begun + self.limits.request).await;
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
+        // From here on its client cannot be told any more that nothing was done.
         if !sent.begin() {
             return Err(given_up());
         }
@@ -304,48 +199,86 @@ impl Service {
         spans::planned(kind.name());
         let sharded = !matches!(plan, Plan::Forward { .. });
         self.item_sizes.see(operation, &body, sharded, begun);
+
+        // Execute. The only stage that sends, and each call asks the pass right before its first byte.
         let mut drawn = None;
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
-                send(&*self.store, &pass, operation, body).await.map(Answer::from)
+                send(&*self.planner.store, &pass, operation, body).await.map(Answer::from)
             }
             plan => {
                 // What it took to read the request is free again; each round of calls finds room for itself.
                 drop(reading);
-                let deadline = self.env.now() + self.limits.request;
-                let view = self.control.view(&pass);
                 // Before its calls, which are counted too.
                 drawn = self.heat.draw(operation, begun);
-                let calls =
-                    drawn.map(|draw| Drawn { heat: &self.heat, draw, layouts: &view, env: &*self.env });
-                let turns = |name| view.table(name).is_some_and(|table| table.is_migrating());
-                let sender = Sender {
-                    store: &*self.store,
-                    pass: &pass,
-                    env: &*self.env,
-                    metrics: &self.metrics,
-                    deadline,
-                    beside_worker: names.iter().any(|name| turns(name)),
-                    drawn: calls,
-                };
-                Box::pin(Executor { sender, cost: self.limits.cost }.run(plan, share)).await
+                Box::pin(self.execute(plan, &pass, share, drawn, &names)).await
             }
         };
+
+        // Deliver. After all calls: an answer counts only if the lease held while they were sent. Then the
+        // pass ends, for which changes of layouts wait.
         let answer = pass.deliver(answer);
         drop(pass);
-        let ended = self.env.now();
+
+        // Observe. After the pass, so that no layout waits for figures.
+        let ended = env.now();
         self.metrics.took(operation, kind, ended.since(begun));
-        // One that is forwarded is drawn now, so that nothing of it is kept while the store works.
+        // A request that is forwarded is drawn now, so that nothing of it is kept while the store works.
         if let Some(draw) = if sharded { drawn } else { self.heat.draw(operation, ended) } {
-            self.heat.count(draw, operation, &body, &answer, &*self.env);
+            self.heat.count(draw, operation, &body, &answer, env);
         }
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
         if gone || !operation.touches_items() {
-            let answer = answer.as_ref().map(|answer| &answer.body);
-            Box::pin(self.control.after(operation, &names, prepared, answer)).await;
-            self.heat.forget(&names);
+            Box::pin(self.after_table_change(operation, &names, prepared, &answer)).await;
         }
-        answer.map_err(|error| name_rules(error, &names, &self.control))
+        answer.map_err(|error| name_rules(error, &names, &self.planner.control))
+    }
+
+    /// What a large body takes while it is read, in bytes; `None` for a small one, which is not counted.
+    fn memory_to_read(&self, operation: Operation, body: &Bytes) -> Option<usize> {
+        match body.len() {
+            ..=UNCOUNTED => None,
+            bytes => Some(blocking::run(bytes, || memory_estimate(operation, body))),
+        }
+    }
+
+    /// Carries out a plan of several calls.
+    async fn execute(
+        &self,
+        plan: Plan,
+        pass: &Pass,
+        share: Share,
+        drawn: Option<Draw>,
+        names: &[Cow<'_, str>],
+    ) -> Result<Answer, Error> {
+        let Planner { store, control, env, .. } = &*self.planner;
+        let deadline = env.now() + self.limits.request;
+        let view = control.view(pass);
+        let drawn = drawn.map(|draw| Drawn { heat: &self.heat, draw, layouts: &view, env: &**env });
+        let turns = |name| view.table(name).is_some_and(|table| table.is_migrating());
+        let sender = Sender {
+            store: &**store,
+            pass,
+            env: &**env,
+            metrics: &self.metrics,
+            deadline,
+            beside_worker: names.iter().any(|name| turns(name)),
+            drawn,
+        };
+        Executor { sender, cost: self.limits.cost }.run(plan, share).await
+    }
+
+    /// Takes note of what an operation on tables has changed, and of tables that are gone.
+    async fn after_table_change(
+        &self,
+        operation: Operation,
+        names: &[Cow<'_, str>],
+        prepared: Prepared,
+        answer: &Result<Answer, Error>,
+    ) {
+        let answer = answer.as_ref().map(|answer| &answer.body);
+        self.planner.control.after(operation, names, prepared, answer).await;
+        self.heat.forget(names);
     }
 }
 

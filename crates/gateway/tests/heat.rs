@@ -13,7 +13,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_gateway::http::Hosts;
+use heatsink_gateway::http::{Access, Hosts};
 use heatsink_gateway::{Gateway, Service};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
 use heatsink_store::Store;
@@ -51,6 +51,7 @@ impl Store for Hot {
 }
 
 struct Server {
+    /// The admin address.
     address: SocketAddr,
     service: Arc<Service>,
 }
@@ -63,7 +64,10 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let service = Arc::clone(gateway.service());
-        tokio::spawn(gateway.serve(listener, Hosts::loopback(), std::future::pending()));
+        let access = Access::Hosts(Hosts::loopback());
+        tokio::spawn(gateway.serve_admin(listener, access, std::future::pending()));
+        let clients = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        tokio::spawn(gateway.serve(clients, Hosts::loopback(), std::future::pending()));
         let server = Server { address, service };
         let create = json!({
             "TableName": "games", "BillingMode": "PAY_PER_REQUEST",

@@ -10,13 +10,13 @@ use futures::future::join;
 use heatsink::IndexValues;
 use heatsink_control::Control;
 use heatsink_env::Env;
-use heatsink_gateway::Service;
+use heatsink_gateway::Status;
 use heatsink_heat::KeyLoad;
 use heatsink_mover::{Automatic, HeatSource, Runner};
 use heatsink_store::Store;
 
 /// What one gateway sees.
-struct Seen(Arc<Service>);
+struct Seen(Arc<Status>);
 
 impl HeatSource for Seen {
     fn hottest(&self) -> Vec<KeyLoad> {
@@ -34,13 +34,13 @@ pub async fn carry(
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     control: Control,
-    service: Arc<Service>,
+    status: Arc<Status>,
     delay: Duration,
     stop: impl Future<Output = ()> + Send,
 ) {
     let stop = stop.shared();
     let values = Arc::new(IndexValues { delay });
     let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone(), values);
-    let automatic = Automatic::new(store, env, control, Arc::new(Seen(service)));
+    let automatic = Automatic::new(store, env, control, Arc::new(Seen(status)));
     join(runner.run(stop.clone()), automatic.run(stop)).await;
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: which of them are counted (`heatsink_heat::draw`), counting itself (`heatsink_heat::detect`).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, MonotonicInstant};
@@ -28,7 +28,7 @@ pub(crate) struct Heat {
     recent: Mutex<Recent>,
     drawing: Drawing,
     /// What is counted is recorded there.
-    recording: Option<Arc<Recording>>,
+    recording: OnceLock<Arc<Recording>>,
 }
 
 /// What was counted in a window that has ended.
@@ -54,13 +54,13 @@ impl Heat {
             history: Mutex::default(),
             recent: Mutex::default(),
             drawing: Drawing::new(env.random()),
-            recording: None,
+            recording: OnceLock::new(),
         }
     }
 
-    /// Records what is counted there, too.
-    pub(crate) fn record(&mut self, recording: Arc<Recording>) {
-        self.recording = Some(recording);
+    /// Records what is counted there, too. The first recording stays.
+    pub(crate) fn record(&self, recording: Arc<Recording>) {
+        let _ = self.recording.set(recording);
     }
 
     /// Whether this request is counted, and how. `now`: about.
@@ -103,7 +103,7 @@ impl Heat {
     ) {
         let now = env.now();
         let answer = answer.as_ref().map(|answer| &*answer.body);
-        let recording = self.recording.as_deref().filter(|recording| recording.draws());
+        let recording = self.recording.get().filter(|recording| recording.draws());
         let found = self.find(draw, operation, body, answer, now, recording.is_some());
         if found.is_empty() && draw.weight() > 1 {
             return;

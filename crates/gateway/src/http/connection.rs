@@ -1,20 +1,21 @@
 //! One connection, from its first byte to its close.
 //!
-//! Not here: the answer to a request (`front`).
+//! Not here: the answer to a request (`door`).
 
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use heatsink_env::Env;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use super::door::{Door, Peer};
 use super::exchange::Exchange;
-use super::front::{Front, Peer};
 use super::hangup::hung_up;
 use super::socket::{Socket, end_writing};
 
@@ -29,10 +30,10 @@ const INCOMPLETE: &[u8] = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncon
 const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Serves a connection until either side ends it, or until it is idle once `drain` has changed. A `surplus` connection gets one error.
-pub(super) async fn attend(
+pub(super) async fn attend<D: Door>(
     stream: TcpStream,
     http: &http1::Builder,
-    front: &Arc<Front>,
+    door: &Arc<D>,
     surplus: bool,
     mut drain: watch::Receiver<()>,
 ) {
@@ -40,24 +41,26 @@ pub(super) async fn attend(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let local = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
+    let shared = door.shared();
     let stream = Arc::new(stream);
     let exchange = Arc::new(Exchange::default());
     let socket = Socket::new(
         Arc::clone(&stream),
         Arc::clone(&exchange),
-        front.limits.answer_read,
-        Arc::clone(&front.budget),
-        Arc::clone(&front.env),
+        shared.limits.answer_read,
+        Arc::clone(&shared.budget),
+        Arc::clone(&shared.env),
     );
-    let peer = Arc::new(Peer { local, surplus, exchange: Arc::clone(&exchange) });
+    let peer = Arc::new(Peer { surplus, exchange: Arc::clone(&exchange) });
     let answer = service_fn(|request| {
-        let (front, peer) = (Arc::clone(front), Arc::clone(&peer));
-        async move { Ok::<_, Infallible>(front.answer(request, &peer).await) }
+        peer.exchange.set_heard();
+        let (door, peer) = (Arc::clone(door), Arc::clone(&peer));
+        async move { Ok::<_, Infallible>(door.answer(request, &peer).await) }
     });
     let mut connection = http.serve_connection(TokioIo::new(socket), answer);
     let ended = {
-        let mut gone = pin!(hung_up(&stream, &exchange, &*front.env));
+        let mut gone = pin!(hung_up(&stream, &exchange, &*shared.env));
+        let mut silent = pin!(silence(&exchange, shared.first_head, &*shared.env));
         let mut told = pin!(drain.changed());
         let mut draining = false;
         loop {
@@ -71,11 +74,12 @@ pub(super) async fn attend(
                 }
                 // Dropping the connection drops the request in progress.
                 () = &mut gone => return,
+                () = &mut silent => return,
             }
         }
     };
     if exchange.is_stalled() {
-        front.counts.untaken_answers.increment(1);
+        shared.counts.untaken_answers.increment(1);
         tracing::debug!("closed a connection whose client takes no answer");
         // Otherwise the kernel continues to send what it has buffered.
         let _ = stream.set_zero_linger();
@@ -87,7 +91,7 @@ pub(super) async fn attend(
             tracing::debug!(%error, "connection ended");
             let begun = !connection.into_parts().read_buf.is_empty();
             if error.is_timeout() && begun {
-                front.counts.late_heads.increment(1);
+                shared.counts.late_heads.increment(1);
             }
             match (error.is_timeout(), error.is_incomplete_message()) {
                 (true, _) if begun => stream.try_write(LATE).is_ok(),
@@ -99,6 +103,17 @@ pub(super) async fn attend(
     if answered && end_writing(&stream).is_ok() {
         linger(&stream).await;
     }
+}
+
+/// Resolves where no head has come whole within `first`. Never resolves after a head, nor without a bound.
+async fn silence(exchange: &Exchange, first: Option<Duration>, env: &dyn Env) {
+    if let Some(first) = first {
+        env.sleep(first).await;
+        if !exchange.is_heard() {
+            return;
+        }
+    }
+    std::future::pending().await
 }
 
 /// Reads and drops what the client still sends.

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Default)]
 pub(super) struct Exchange {
+    /// The head of a request has come whole.
+    heard: AtomicBool,
     /// A request is in progress, and no byte of its answer is written.
     working: AtomicBool,
     /// The last write had to wait for the client.
@@ -25,6 +27,14 @@ impl Exchange {
     pub(super) fn work(self: &Arc<Self>) -> Working {
         self.working.store(true, Ordering::Relaxed);
         Working(Arc::clone(self))
+    }
+
+    pub(super) fn set_heard(&self) {
+        self.heard.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_heard(&self) -> bool {
+        self.heard.load(Ordering::Relaxed)
     }
 
     /// Whether the next bytes to the client would be between two answers.

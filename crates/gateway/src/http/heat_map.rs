@@ -11,7 +11,7 @@ use heatsink_heat::history::Span;
 use tokio::sync::Mutex;
 
 use super::gzip;
-use crate::Service;
+use crate::Status;
 use crate::budget::Budget;
 
 /// A map is shown for one of its steps, and for no longer than this: its last column is not full yet.
@@ -35,14 +35,14 @@ impl HeatMaps {
         &self,
         span: Span,
         wanted: bool,
-        service: &Service,
+        status: &Status,
         env: &dyn Env,
     ) -> Option<(Bytes, bool)> {
         let mut shown = self.spans.get(span as usize)?.lock().await;
         if shown.as_ref().is_none_or(|shown| shown.until <= env.now()) {
             // The memory of the one before is free once nobody takes it any more.
             *shown = None;
-            let plain = counted(service.budget(), Bytes::from(service.heat_map(span))).await?;
+            let plain = counted(status.budget(), Bytes::from(status.heat_map(span))).await?;
             let shown_for = Duration::from_millis(span.step()).min(LONGEST);
             *shown = Some(Shown { until: env.now() + shown_for, plain, packed: None });
         }
@@ -51,7 +51,7 @@ impl HeatMaps {
             && shown.packed.is_none()
             && let Some(packed) = gzip::write(&shown.plain).await
         {
-            shown.packed = Some(counted(service.budget(), packed).await?);
+            shown.packed = Some(counted(status.budget(), packed).await?);
         }
         match &shown.packed {
             Some(packed) if wanted => Some((packed.clone(), true)),
@@ -74,29 +74,29 @@ mod tests {
     use heatsink_store::embedded::Embedded;
 
     use super::*;
-    use crate::Limits;
+    use crate::{Limits, Service};
 
     #[test]
     fn a_map_is_built_once_for_its_step_and_counted_once() {
         let env = Arc::new(ManualEnv::seeded(1));
         let store = Arc::new(Embedded::memory().unwrap());
         let control = block_on(Control::start(store.clone(), env.clone(), Rules::default())).unwrap();
-        let service = Service::new(store, control, env.clone(), Limits::default(), "eu-west-1");
+        let status = Status::of(&Service::new(store, control, env.clone(), Limits::default(), "eu-west-1"));
         let maps = HeatMaps::default();
-        let ask = |span| block_on(maps.of(span, false, &service, &*env)).unwrap().0;
+        let ask = |span| block_on(maps.of(span, false, &status, &*env)).unwrap().0;
         let first = ask(Span::TenMinutes);
-        let held = service.budget().held();
+        let held = status.budget().held();
         assert_eq!(held, first.len());
         let shared: Vec<Bytes> = (0..100).map(|_| ask(Span::TenMinutes)).collect();
         assert!(shared.iter().all(|one| one.as_ptr() == first.as_ptr()));
-        assert_eq!(service.budget().held(), held);
+        assert_eq!(status.budget().held(), held);
         env.advance(Duration::from_secs(1));
         let next = ask(Span::TenMinutes);
         assert!(next.as_ptr() != first.as_ptr());
         // Who still takes the one before holds it.
-        assert_eq!(service.budget().held(), first.len() + next.len());
+        assert_eq!(status.budget().held(), first.len() + next.len());
         drop((first, shared));
-        assert_eq!(service.budget().held(), next.len());
+        assert_eq!(status.budget().held(), next.len());
         let weeks = ask(Span::FourWeeks);
         env.advance(LONGEST - Duration::from_millis(1));
         assert_eq!(ask(Span::FourWeeks).as_ptr(), weeks.as_ptr());

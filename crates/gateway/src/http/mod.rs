@@ -1,13 +1,16 @@
 //! The HTTP/1.1 server: accepts connections, limits them, drains them.
 //!
-//! Not here: the answer to a single request (`front`), TLS.
+//! Not here: the answer to a single request (`front` for clients, `admin_door` for operators), the socket of the operator's
+//! commands (`operator_socket`), TLS.
 
 mod admin;
 mod admin_address;
+mod admin_door;
 mod answer;
 mod authorization;
 mod body;
 mod connection;
+mod door;
 mod exchange;
 mod front;
 mod gzip;
@@ -15,11 +18,13 @@ mod hangup;
 mod head;
 mod heat_map;
 mod hosts;
+mod operator_socket;
 mod operators;
 mod origin;
 mod overview;
 mod page;
 mod reply;
+mod shared_read;
 mod slots;
 mod socket;
 mod work;
@@ -37,23 +42,18 @@ use hyper_util::rt::TokioTimer;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::{Limits, Service};
+use crate::{Limits, Service, Status};
 pub use admin_address::{Access, Token};
+use admin_door::AdminDoor;
+use door::{ACCEPT_PAUSE, Door};
 use front::Front;
 pub use hosts::Hosts;
+pub use operator_socket::serve_operator;
 use slots::Slots;
 
-/// Pause after a failed `accept`: the machine is out of file descriptors, and an immediate retry would only use the processor.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// This many connections above the limit get an answer at once. Further ones are closed without an answer; clients treat that as a failed
 /// connection, and retry.
 const REFUSED: usize = 64;
-/// The most connections of operators and scrapers. As many more get one answer each ([`REFUSED`]): health, or what their token is for.
-const ADMIN_CONNECTIONS: usize = 64;
-/// How long a connection of theirs may be without a request, and without taking an answer.
-const ADMIN_WAIT: Duration = Duration::from_secs(5);
-/// How long their requests may go on when the gateway has stopped.
-const ADMIN_DRAIN: Duration = Duration::from_secs(1);
 /// How long such an answer may take.
 const REFUSAL: Duration = Duration::from_secs(2);
 
@@ -67,40 +67,27 @@ pub async fn serve(
     env: Arc<dyn Env>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> bool {
-    let front = Arc::new(Front::new(Arc::clone(&service), limits, hosts, env));
-    accept(listener, front, limits, Some(service), shutdown.boxed()).await
+    accept(listener, Front::new(service, limits, hosts, env), shutdown.boxed()).await
 }
 
 /// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves: the page, health, and everything below
 /// `/_heatsink/` that tells something. Returns whether all requests were answered.
 pub async fn serve_admin(
     listener: TcpListener,
-    service: Arc<Service>,
+    status: Arc<Status>,
     access: Access,
     env: Arc<dyn Env>,
     shutdown: impl Future<Output = ()> + Send,
 ) -> bool {
-    let limits = Limits {
-        connections: ADMIN_CONNECTIONS,
-        drain: ADMIN_DRAIN,
-        head_read: ADMIN_WAIT,
-        answer_read: ADMIN_WAIT,
-        ..Limits::default()
-    };
-    let front = Arc::new(Front::of_operators(service, limits, access, env));
-    accept(listener, front, limits, None, shutdown.boxed()).await
+    accept(listener, AdminDoor::new(status, access, env), shutdown.boxed()).await
 }
 
-/// Accepts connections until `shutdown` resolves; then lets requests in flight finish, and `draining` answer so.
-fn accept(
-    listener: TcpListener,
-    front: Arc<Front>,
-    limits: Limits,
-    draining: Option<Arc<Service>>,
-    mut shutdown: BoxFuture<'_, ()>,
-) -> BoxFuture<'_, bool> {
+/// Accepts connections until `shutdown` resolves; then lets requests in flight finish.
+fn accept<D: Door>(listener: TcpListener, door: D, mut shutdown: BoxFuture<'_, ()>) -> BoxFuture<'_, bool> {
     async move {
-        let env = Arc::clone(&front.env);
+        let door = Arc::new(door);
+        let shared = door.shared();
+        let (env, limits) = (Arc::clone(&shared.env), shared.limits);
         let mut http = http1::Builder::new();
         // Answers are flushed one by one: from a client that pipelines requests and reads no answer nothing more is read.
         http.timer(TokioTimer::new())
@@ -108,7 +95,7 @@ fn accept(
             .max_buf_size(limits.head)
             .half_close(true);
         let http = Arc::new(http);
-        let connections = Slots::new(limits.connections, front.counts.connections.clone());
+        let connections = Slots::new(limits.connections, shared.counts.connections.clone());
         let surplus = Slots::new(REFUSED, metrics::Gauge::noop());
         let (drain, drained) = watch::channel(());
         loop {
@@ -121,27 +108,25 @@ fn accept(
                 }
                 Either::Right(_) => break,
             };
-            let (http, front, drained) = (Arc::clone(&http), Arc::clone(&front), drained.clone());
+            let (http, door, drained) = (Arc::clone(&http), Arc::clone(&door), drained.clone());
             if let Some(slot) = connections.take() {
                 tokio::spawn(async move {
-                    connection::attend(stream, &http, &front, false, drained).await;
+                    connection::attend(stream, &http, &door, false, drained).await;
                     drop(slot);
                 });
             } else if let Some(slot) = surplus.take() {
                 tokio::spawn(async move {
-                    let refusal = connection::attend(stream, &http, &front, true, drained);
+                    let refusal = connection::attend(stream, &http, &door, true, drained);
                     // Not through Env: a bound on an I/O wait. Who gets no answer tries again all the same.
                     let _ = tokio::time::timeout(REFUSAL, refusal).await;
                     drop(slot);
                 });
             } else {
-                front.counts.over_connections.increment(1);
+                shared.counts.over_connections.increment(1);
             }
         }
         drop(listener);
-        if let Some(service) = draining {
-            service.set_draining();
-        }
+        door.closes();
         tracing::info!(connections = connections.taken(), "draining");
         // If no receiver is left, nobody needs to be told.
         let _ = drain.send(());
@@ -149,7 +134,7 @@ fn accept(
         let finished = async {
             connections.all_free().await;
             // Writes whose clients have gone.
-            front.in_flight.all_free().await;
+            shared.in_flight.all_free().await;
         };
         matches!(select(pin!(finished), env.sleep(limits.drain)).await, Either::Left(_))
     }

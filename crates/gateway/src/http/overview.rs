@@ -1,6 +1,6 @@
 //! What the registry says that operators look at: reshards and gateways, as JSON.
 //!
-//! Not here: who may ask (`admin`, `admin_address`).
+//! Not here: who may ask (`admin_address`).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,8 +18,8 @@ const PAGE: usize = 100;
 ///
 /// # Errors
 /// The store's; `ValidationException` for what is no such position.
-pub(super) async fn reshards(control: &Control, query: Option<&str>) -> Result<Json, Error> {
-    let after = match query.and_then(|query| admin::value(query, "after")) {
+pub(super) async fn reshards(control: &Control, query: &str) -> Result<Json, Error> {
+    let after = match admin::value(query, "after") {
         None => None,
         Some(text) => {
             let position = URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());

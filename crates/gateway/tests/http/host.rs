@@ -35,17 +35,10 @@ async fn a_page_that_lets_its_name_resolve_to_this_machine_gets_nothing() {
     for line in ["GET / HTTP/1.1", "OPTIONS / HTTP/1.1", "POST /any HTTP/1.1"] {
         assert_eq!(send(line, "host: evil.example\r\n").await.error(), "AccessDeniedException", "{line}");
     }
-    for path in ["/_heatsink/metrics", "/_heatsink/partitions?table=abc"] {
-        assert_eq!(send(&format!("GET {path} HTTP/1.1"), "host: evil.example\r\n").await.status, 403);
-    }
-    // The store itself is shown to nobody unless the server was told to.
-    let physical = "POST /_heatsink/physical HTTP/1.1";
-    for (hosts, said) in
-        [("host: evil.example\r\n", "--allow-host"), ("host: localhost\r\n", "another endpoint")]
-    {
-        let refused = send(physical, hosts).await;
-        assert_eq!(refused.error(), "AccessDeniedException");
-        assert!(refused.text().contains(said), "{}", refused.text());
+    for line in ["GET /_heatsink/metrics HTTP/1.1", "POST /_heatsink/physical HTTP/1.1"] {
+        let refused = send(line, "host: evil.example\r\n").await;
+        assert_eq!(refused.error(), "AccessDeniedException", "{line}");
+        assert!(refused.text().contains("--allow-host"), "{}", refused.text());
     }
     let absolute = send("POST http://evil.example/ HTTP/1.1", "host: localhost\r\n").await;
     assert_eq!(absolute.error(), "AccessDeniedException");

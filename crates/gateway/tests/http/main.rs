@@ -9,6 +9,7 @@ mod figures;
 mod hangup;
 mod host;
 mod memory;
+mod operator_socket;
 mod operators;
 mod pipelines;
 mod server;

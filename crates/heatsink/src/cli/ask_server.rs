@@ -1,15 +1,17 @@
-//! Asks a running server on this machine what it tells under `/_heatsink/`.
+//! Asks a running server what it tells operators below `/_heatsink/`: by the socket of its user's commands, or at an admin address.
 //!
-//! Not here: what is done with the answer.
+//! Not here: where the socket lies (`operator_socket`), what is done with the answer.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::address;
 use super::serve::TOKEN_VARIABLE;
+use super::{address, operator_socket};
 use crate::exit::{Exit, in_words};
 
 /// Longest wait for the server.
@@ -21,12 +23,15 @@ struct Refusal {
     error: String,
 }
 
-/// The status and the body at a path below `/_heatsink/`. `server` is `HOST:PORT`, of clients or of operators; the token of the latter is read from
-/// the environment.
+/// The status and the body at a path below `/_heatsink/`. `server`: the address of clients of a server of this user, its socket, or an
+/// admin address on this machine, whose token is read from the environment.
 ///
 /// # Errors
-/// Exit 64 for an address beyond loopback, 69 when nobody answers.
+/// Exit 64 for an address beyond loopback, 69 when nobody answers who may.
 pub fn get(server: &str, path: &str) -> Result<(u16, String), Exit> {
+    if operator_socket::is_path(server) {
+        return by_socket(Path::new(server), server, path);
+    }
     let addresses = address::loopback("--server", server)?;
     asked(&addresses, server, path, token_of_environment().as_deref())
 }
@@ -34,9 +39,12 @@ pub fn get(server: &str, path: &str) -> Result<(u16, String), Exit> {
 /// The same with a token, of this machine or of another: the admin address beyond loopback asks for one.
 ///
 /// # Errors
-/// Exit 64 for an address beyond loopback without a token, 69 when nobody answers.
+/// Exit 64 for an address beyond loopback without a token, 69 when nobody answers who may.
 #[cfg(feature = "top")]
 pub fn get_with(server: &str, path: &str, token: Option<&str>) -> Result<(u16, String), Exit> {
+    if operator_socket::is_path(server) {
+        return by_socket(Path::new(server), server, path);
+    }
     let addresses = address::any("--server", server)?;
     if token.is_none() && !addresses.iter().all(|address| address.ip().is_loopback()) {
         return Err(Exit::usage(format!(
@@ -57,8 +65,37 @@ fn asked(
     path: &str,
     token: Option<&str>,
 ) -> Result<(u16, String), Exit> {
+    if let Some(socket) = operator_socket::find_at(addresses) {
+        return by_socket(&socket, server, path);
+    }
     let stream = connect(addresses, server)?;
-    exchange(stream, server, path, token).map_err(|problem| unreachable(server, &problem))
+    let timed =
+        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+    let answer = timed.and_then(|()| exchange(stream, server, path, token));
+    match answer.map_err(|problem| unreachable(server, &problem))? {
+        // What DynamoDB says at a path that it does not know.
+        (404, body) if body.contains("<UnknownOperationException/>") => Err(no_server_of_this_user(server)),
+        answer => Ok(answer),
+    }
+}
+
+fn by_socket(socket: &Path, server: &str, path: &str) -> Result<(u16, String), Exit> {
+    let asked = || {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        exchange(stream, "localhost", path, None)
+    };
+    asked().map_err(|problem| unreachable(server, &problem))
+}
+
+/// Nobody answers operators at that address of clients.
+pub fn no_server_of_this_user(server: &str) -> Exit {
+    Exit::unavailable(format!(
+        "cannot ask the server at {server}: no server of this user has a socket there; is `heatsink serve` running? Of a server that another user \
+         runs, ask the admin address, or run this as that user"
+    ))
+    .retryable()
 }
 
 /// A refusal in the server's words, without its JSON.
@@ -85,13 +122,11 @@ fn unreachable(server: &str, problem: &std::io::Error) -> Exit {
 
 /// One GET, one answer, the connection closed after it: nothing here needs more of HTTP.
 fn exchange(
-    mut stream: TcpStream,
+    mut stream: impl Read + Write,
     server: &str,
     path: &str,
     token: Option<&str>,
 ) -> std::io::Result<(u16, String)> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     write!(stream, "GET /_heatsink/{path} HTTP/1.1\r\nHost: {server}\r\n{token}Connection: close\r\n\r\n")?;
     let mut answer = String::new();

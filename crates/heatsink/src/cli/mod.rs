@@ -18,6 +18,7 @@ mod inert;
 mod known_tables;
 mod logs;
 mod open;
+mod operator_socket;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod partitions;
@@ -29,6 +30,7 @@ mod reshard;
 mod right_flag;
 mod rules;
 mod serve;
+mod server_store;
 mod shards;
 #[cfg(feature = "simulate")]
 mod simulate;

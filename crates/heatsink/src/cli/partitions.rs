@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use heatsink_dynamo::display::inert;
 use serde::Deserialize;
 
-use super::{ask_server, print};
+use super::{ask_server, operator_socket, print};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -17,8 +17,8 @@ const FULL: f64 = 15.0;
 pub struct Args {
     /// The table
     table: String,
-    /// Address or endpoint of the running server, on this machine
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
+    /// The running server: the address or endpoint of its clients, if it is this user's, or its socket; or its admin address on this machine
+    #[arg(long, value_name = "HOST:PORT|SOCKET", default_value = "127.0.0.1:8000")]
     server: String,
     /// How they are printed on stdout
     #[arg(long, value_enum, default_value_t)]
@@ -55,7 +55,7 @@ struct Partition {
 
 /// Asks the server and prints what it says. Exit 69 when there is no server or it has no partitions, 64 when it knows no such table.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let server = args.server.trim_start_matches("http://").trim_end_matches('/');
+    let server = operator_socket::host_and_port(&args.server);
     let (status, body) = ask_server::get(server, &format!("partitions?table={}", escaped(&args.table)))?;
     if status != 200 {
         return Err(refused(server, status, &body));

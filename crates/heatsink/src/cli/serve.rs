@@ -27,6 +27,7 @@ use heatsink_store::embedded::Synchronous;
 use tokio::sync::oneshot;
 
 use super::known_tables::KnownTables;
+use super::operator_socket::{self, OperatorSocket};
 use super::rules::Found;
 use super::{address, open, rules, store};
 use crate::carrying::carry;
@@ -219,17 +220,19 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let gateway = gateway.start().await.map_err(open::not_started)?;
     let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
     provide_descriptors(limits.connections + upwards);
+    let socket = operator_socket::listen(listener.local_addr()?);
     let at = banner::Addresses {
         clients: listener.local_addr()?,
+        socket: socket.as_ref().map(|socket| socket.path.clone()),
         admin: admin.as_ref().map(|admin| admin.listener.local_addr()).transpose()?,
     };
     banner::print(&at, &place, &in_force, args.output)?;
-    let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
+    let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
     let history = HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref());
     let history = history.map(|history| {
-        history.resume(&service);
-        let keeping = tokio::spawn(history.clone().keep(Arc::clone(&service), Arc::clone(&env)));
-        (history, keeping, Arc::clone(&service))
+        history.resume(&status);
+        let keeping = tokio::spawn(history.clone().keep(Arc::clone(&status), Arc::clone(&env)));
+        (history, keeping, Arc::clone(&status))
     });
     let (stop, stopped) = oneshot::channel();
     let (stop_runner, runner_stopped) = oneshot::channel();
@@ -248,7 +251,18 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         let stopped = async {
             let _ = runner_stopped.await;
         };
-        carry(store, env, control, service, delay, stopped).await;
+        carry(store, env, control, status, delay, stopped).await;
+    });
+    // Commands work on the store as clients do: they end when clients do, before the gateway leaves its store.
+    let (stop_commands, commands_stopped) = oneshot::channel::<()>();
+    let commands = socket.map(|OperatorSocket { listener, file, .. }| {
+        let serving = gateway.serve_operator(listener, async {
+            let _ = commands_stopped.await;
+        });
+        tokio::spawn(async move {
+            serving.await;
+            drop(file);
+        })
     });
     // It says until the end how the gateway does.
     let (stop_admin, admin_stopped) = oneshot::channel::<()>();
@@ -263,17 +277,21 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     });
     let told = async {
         signals.next().await;
+        let _ = stop_commands.send(());
         let _ = stop_runner.send(());
         let _ = stop.send(());
         signals.next().await
     };
     let serving = async {
         let drained = join(serving, carrying).await.0;
-        if let Some((history, keeping, service)) = history {
+        if let Some(commands) = commands {
+            let _ = commands.await;
+        }
+        if let Some((history, keeping, status)) = history {
             // Nothing may hold the store when this ends.
             keeping.abort();
             let _ = keeping.await;
-            history.save(&service).await;
+            history.save(&status).await;
         }
         drop(stop_recording);
         if let Some(recording) = recording {

@@ -12,6 +12,8 @@ use heatsink_store::Store;
 use heatsink_store::embedded::{Embedded, Synchronous};
 use heatsink_store::partitioned::Partitioned;
 
+use super::server_store::ServerStore;
+use super::{ask_server, operator_socket};
 use crate::exit::Exit;
 
 /// The region that the embedded store stands for.
@@ -117,22 +119,14 @@ pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -
     Ok(Opened { store: Arc::new(upstream), region, place, partitions: None })
 }
 
-/// The store behind the Heatsink server at this address or endpoint, which is on this machine.
-#[cfg(feature = "upstream")]
-pub fn server(written: &str, env: &Arc<dyn Env>) -> Result<Arc<dyn Store>, Exit> {
-    use heatsink_store::upstream::{Bounds, Endpoint, Upstream};
-
-    let server = written.trim_start_matches("http://").trim_end_matches('/');
-    super::address::loopback("--server", server)?;
-    let wrong = |problem| Exit::usage(format!("--server: {problem}"));
-    let endpoint = Endpoint::parse(&format!("http://{server}")).map_err(wrong)?;
-    Ok(Arc::new(Upstream::behind(endpoint, Bounds::default(), env.clone()).map_err(wrong)?))
-}
-
-/// Says that this build cannot ask one.
-#[cfg(not(feature = "upstream"))]
-pub fn server(_written: &str, _env: &Arc<dyn Env>) -> Result<Arc<dyn Store>, Exit> {
-    Err(Exit::usage("--server: this heatsink was built without the feature `upstream`"))
+/// The store of the running server that `--server` names: the address or endpoint of its clients, or its socket.
+///
+/// # Errors
+/// Exit 64 for an address beyond loopback, 69 where no server of this user answers.
+pub fn server(written: &str) -> Result<Arc<dyn Store>, Exit> {
+    let socket =
+        operator_socket::find(written)?.ok_or_else(|| ask_server::no_server_of_this_user(written))?;
+    Ok(Arc::new(ServerStore::at(socket)))
 }
 
 /// Says that this build has none.

@@ -11,7 +11,7 @@ use futures::channel::oneshot;
 use heatsink::{Builder, Embedded, Gateway, Store};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::Env;
-use heatsink_gateway::{Service, http};
+use heatsink_gateway::{Service, Status, http};
 use heatsink_heat::history::Span;
 use heatsink_physics::PartitionSnapshot;
 use heatsink_store::partitioned::Partitioned;
@@ -28,6 +28,7 @@ pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
     service: Arc<Service>,
+    status: Arc<Status>,
     stop: oneshot::Sender<()>,
     running: JoinHandle<bool>,
     carrying: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
@@ -59,10 +60,10 @@ impl Server {
         env: Arc<dyn Env>,
     ) -> Result<Server, Exit> {
         let gateway = gateway.start().await.map_err(|error| Exit::software(error.to_string()))?;
-        let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
+        let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
         let mut server = Server::serve(gateway).await?;
         let (stop, stopped) = oneshot::channel();
-        let carrying = tokio::spawn(carry(store, env, control, service, Duration::ZERO, async {
+        let carrying = tokio::spawn(carry(store, env, control, status, Duration::ZERO, async {
             let _ = stopped.await;
         }));
         server.carrying = Some((stop, carrying));
@@ -70,7 +71,7 @@ impl Server {
     }
 
     async fn serve(gateway: Gateway) -> Result<Server, Exit> {
-        let service = Arc::clone(gateway.service());
+        let (service, status) = (Arc::clone(gateway.service()), Arc::clone(gateway.status()));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
@@ -78,7 +79,7 @@ impl Server {
             // Told to stop, or nobody is left to tell: either ends it.
             let _ = stopped.await;
         }));
-        Ok(Server { address, service, stop, running, carrying: None })
+        Ok(Server { address, service, status, stop, running, carrying: None })
     }
 
     /// One request, as a client would have it answered.
@@ -90,7 +91,7 @@ impl Server {
 
     /// The heat of keys in the last ten minutes, as `GET /_heatsink/heat/map` tells it.
     pub fn heat_map(&self) -> String {
-        self.service.heat_map(Span::TenMinutes)
+        self.status.heat_map(Span::TenMinutes)
     }
 
     /// Stops the server and waits for it.

@@ -1,6 +1,7 @@
 //! Runs the command, in a directory of the test's own, on data of its own.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -121,6 +122,15 @@ impl Server {
     /// Host and port.
     pub fn address(&self) -> String {
         self.banner["endpoint"].as_str().unwrap().trim_start_matches("http://").to_owned()
+    }
+
+    /// The whole answer at a path, asked as the operator's commands do.
+    pub fn ask(&self, path: &str) -> String {
+        let mut stream = UnixStream::connect(self.banner["socket"].as_str().unwrap()).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// Ends it as a supervisor does, and waits for that.

@@ -32,14 +32,14 @@ fn exchange(address: &str, request: &str) -> String {
 }
 
 /// How many physical requests a Query of a new table takes; 0 where it is forwarded.
-fn shards_in_force(address: &str) -> usize {
+fn shards_in_force(server: &Server) -> usize {
+    let address = &server.address();
     let table = r#"{"TableName":"board","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],
         "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}]}"#;
     let query = r#"{"TableName":"board","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"g"}}}"#;
     assert!(post(address, "CreateTable", table).starts_with("HTTP/1.1 200"));
     assert!(post(address, "Query", query).starts_with("HTTP/1.1 200"));
-    let ask = format!("GET /_heatsink/metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let metrics = exchange(address, &ask);
+    let metrics = server.ask("/_heatsink/metrics");
     let sum = metrics.lines().find_map(|line| line.strip_prefix("heatsink_physical_calls_per_request_sum "));
     sum.map_or(0, |sum| sum.parse().unwrap())
 }
@@ -61,7 +61,7 @@ fn serve_takes_the_file_in_the_working_directory_and_an_explicit_one_before_it()
         assert_eq!(path, file.with_file_name(name), "{arguments:?}");
         let words = said["rules"][0].as_str().unwrap();
         assert!(words.contains(&format!("spread over {shards}")), "{arguments:?}: {said}");
-        assert_eq!(shards_in_force(&server.address()), shards, "{arguments:?}");
+        assert_eq!(shards_in_force(&server), shards, "{arguments:?}");
     }
 }
 
@@ -71,7 +71,7 @@ fn the_banner_says_where_there_is_no_file() {
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["--listen", "127.0.0.1:0"]] {
         let server = Server::start(&place, arguments);
         assert_eq!(server.banner["rules"], json!({ "file": null, "rules": [], "automatic": [] }));
-        assert_eq!(shards_in_force(&server.address()), 0);
+        assert_eq!(shards_in_force(&server), 0);
     }
     let said = banner(&place);
     assert!(said.contains("No rules"), "{said}");

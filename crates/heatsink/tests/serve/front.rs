@@ -7,20 +7,27 @@ fn ask(server: &Server, path: &str, host: &str) -> (u16, String) {
     send(&server.address(), request.as_bytes())
 }
 
+fn metrics(server: &Server) -> String {
+    server.ask("/_heatsink/metrics").1
+}
+
 #[test]
 fn a_host_is_served_when_it_is_named() {
-    let server = Server::start(&["--allow-host", "heatsink.internal", "--allow-host", "10.0.0.7"]);
+    let named = ["--allow-host", "heatsink.internal", "--allow-host", "10.0.0.7"];
+    let server = Server::start(&[&["--admin", "127.0.0.1:0"][..], &named].concat());
     let port = server.address().rsplit(':').next().unwrap().to_owned();
     for host in ["heatsink.internal", "10.0.0.7", "localhost", "127.0.0.1", "[::1]"] {
         for host in [host.to_owned(), format!("{host}:{port}")] {
             assert_eq!(ask(&server, "/", &host).0, 200, "{host}");
-            assert_eq!(ask(&server, "/_heatsink/metrics", &host).0, 200, "{host}");
+            let metrics =
+                format!("GET /_heatsink/metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            assert_eq!(send(&server.admin(), metrics.as_bytes()).0, 200, "{host}");
         }
     }
     let (status, body) = ask(&server, "/", "evil.example");
     assert_eq!(status, 400);
     assert!(body.contains("AccessDeniedException") && body.contains("--allow-host"), "{body}");
-    let (_, metrics) = ask(&server, "/_heatsink/metrics", "localhost");
+    let metrics = metrics(&server);
     for line in [
         "\nheatsink_connections ",
         "heatsink_requests_in_flight 0\n",
@@ -53,7 +60,7 @@ fn a_host_is_served_when_it_is_named() {
 #[test]
 fn every_metric_says_what_it_means() {
     let server = Server::start(&[]);
-    let (_, metrics) = ask(&server, "/_heatsink/metrics", "localhost");
+    let metrics = metrics(&server);
     let named = |kind: &str| {
         let lines = metrics.lines().filter_map(|line| line.strip_prefix(kind)?.split(' ').next());
         lines.map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
@@ -67,7 +74,7 @@ fn every_metric_says_what_it_means() {
 fn requests_that_are_refused_while_they_are_planned_are_counted() {
     let server = Server::start(&[]);
     let counted = |plan: &str| {
-        let (_, metrics) = ask(&server, "/_heatsink/metrics", "localhost");
+        let metrics = metrics(&server);
         let name = format!("heatsink_plans_total{{plan=\"{plan}\"}} ");
         metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok())
     };

@@ -10,6 +10,7 @@ mod ending;
 mod front;
 mod heatmap;
 mod observed;
+mod operator_socket;
 mod process;
 mod record;
 mod recorded;
@@ -85,9 +86,7 @@ fn rules_shard_what_clients_see_whole() {
     assert_eq!(keys, ["19", "18", "17", "16", "15"]);
     assert_eq!(page["LastEvaluatedKey"]["pk"]["S"], "g");
 
-    let ask =
-        format!("GET /_heatsink/metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.address());
-    let (status, metrics) = process::send(&server.address(), ask.as_bytes());
+    let (status, metrics) = server.ask("/_heatsink/metrics");
     assert_eq!(status, 200);
     for line in [
         "heatsink_requests_total{operation=\"PutItem\",outcome=\"ok\"} 20\n",

@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
-use crate::process::{Server, call, scratch, send};
+use crate::process::{Server, call, scratch};
 
 const TABLE: &str = r#"{"TableName":"Tab","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}"#;
 const ITEM: &str = r#"{"TableName":"Tab","Item":{"pk":{"S":"secret_key"}}}"#;
 
 fn told(server: &Server, path: &str) -> String {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    let (status, body) = send(&server.address(), request.as_bytes());
+    let (status, body) = server.ask(path);
     assert_eq!(status, 200, "{body}");
     body
 }

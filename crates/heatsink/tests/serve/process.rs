@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -107,6 +108,28 @@ impl Server {
         self.endpoint.trim_start_matches("http://").to_owned()
     }
 
+    /// What it printed as JSON, at a name.
+    fn told(&self, name: &str) -> String {
+        let printed: serde_json::Value = serde_json::from_str(&self.printed).unwrap();
+        printed[name].as_str().unwrap().to_owned()
+    }
+
+    /// Host and port of its admin address.
+    pub fn admin(&self) -> String {
+        self.told("admin").trim_start_matches("http://").to_owned()
+    }
+
+    /// The socket of the operator's commands.
+    pub fn socket(&self) -> PathBuf {
+        PathBuf::from(self.told("socket"))
+    }
+
+    /// Asks at a path as the operator's commands do: status and body.
+    pub fn ask(&self, path: &str) -> (u16, String) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        exchange(UnixStream::connect(self.socket()).unwrap(), request.as_bytes())
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill")
@@ -173,8 +196,12 @@ pub fn post(target: &str, body: &[u8]) -> Vec<u8> {
 
 /// Sends bytes and reads until the server closes: status and body.
 pub fn send(address: &str, request: &[u8]) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
+    let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    exchange(stream, request)
+}
+
+fn exchange(mut stream: impl Read + Write, request: &[u8]) -> (u16, String) {
     stream.write_all(request).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();

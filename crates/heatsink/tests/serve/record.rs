@@ -39,16 +39,14 @@ fn recording(file: &str, arguments: &[&str]) -> Server {
         put(&endpoint, "warm", 0);
         std::thread::sleep(Duration::from_millis(20));
         let names = ["heatsink_recorded_accesses_total", "heatsink_recording_failed"];
-        names.iter().any(|name| metric(&endpoint, name) > 0.0)
+        names.iter().any(|name| metric(&server, name) > 0.0)
     });
     assert!(begun, "nothing is recorded");
     server
 }
 
-fn metric(endpoint: &str, name: &str) -> f64 {
-    let address = endpoint.trim_start_matches("http://");
-    let request = format!("GET /_heatsink/metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-    let (_, text) = crate::process::send(address, request.as_bytes());
+fn metric(server: &Server, name: &str) -> f64 {
+    let (_, text) = server.ask("/_heatsink/metrics");
     let line = text.lines().find(|line| line.starts_with(name));
     line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_default()
 }
@@ -83,7 +81,7 @@ fn what_is_recorded_is_replayed_with_every_remedy() {
         put(&endpoint, "game_x", nth);
         query(&endpoint, "game_x");
     }
-    assert_eq!(metric(&endpoint, "heatsink_recording_failed"), 0.0);
+    assert_eq!(metric(&server, "heatsink_recording_failed"), 0.0);
     assert_eq!(server.stop("TERM"), (Some(0), String::new()));
     let lines = text(&file);
     assert!(!lines.contains("secret") && !lines.contains("do not tell"), "only keys are recorded");
@@ -168,14 +166,14 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
     let endpoint = server.endpoint();
     for _ in 0..200 {
         put(&endpoint, "game_x", 1);
-        if metric(&endpoint, "heatsink_recording_failed") > 0.0 {
+        if metric(&server, "heatsink_recording_failed") > 0.0 {
             break;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     put(&endpoint, "game_x", 2);
     query(&endpoint, "game_x");
-    assert_eq!(metric(&endpoint, "heatsink_recording_failed"), 1.0);
+    assert_eq!(metric(&server, "heatsink_recording_failed"), 1.0);
     let (code, stderr) = server.stop("TERM");
     assert_eq!(code, Some(0));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! One Heatsink as the upstream of another: a real process, over real sockets, signed.
 
-use crate::process::{Server, call, run, scratch, send};
+use crate::process::{Server, call, run, scratch};
 
 #[test]
 fn forwards_to_another_endpoint_and_keeps_its_errors() {
@@ -39,8 +39,7 @@ fn forwards_to_another_endpoint_and_keeps_its_errors() {
 fn connections_to_the_upstream_are_metrics() {
     let store = Server::start(&["--partitions", "off"]);
     let gateway = Server::start(&["--upstream", &store.endpoint()]);
-    let request = b"GET /_heatsink/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    let (status, metrics) = send(&gateway.address(), request);
+    let (status, metrics) = gateway.ask("/_heatsink/metrics");
     assert_eq!(status, 200, "{metrics}");
     for name in ["heatsink_upstream_connection_waits_total", "heatsink_upstream_connection_refusals_total"] {
         assert!(metrics.contains(&format!("{name} 0")), "no {name} in {metrics}");

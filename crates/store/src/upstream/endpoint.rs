@@ -1,9 +1,7 @@
 //! The URL of an upstream endpoint.
 
 use http::Uri;
-use http::uri::{Authority, PathAndQuery, Scheme};
-
-use crate::PHYSICAL_PATH;
+use http::uri::{Authority, Scheme};
 
 /// A DynamoDB endpoint: scheme, host and port. There is no default one: a mistyped flag must not reach real tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,15 +29,6 @@ impl Endpoint {
         let uri = Uri::builder().scheme(scheme).authority(authority.clone()).path_and_query("/").build();
         let uri = uri.map_err(|error| format!("{url:?} is not a URL: {error}"))?;
         Ok(Endpoint { uri, authority })
-    }
-
-    /// The store behind the Heatsink server at this endpoint, as the server shows it to tools on its machine ([`PHYSICAL_PATH`]).
-    #[must_use]
-    pub fn behind(self) -> Self {
-        let Endpoint { uri, authority } = self;
-        let mut parts = uri.clone().into_parts();
-        parts.path_and_query = Some(PathAndQuery::from_static(PHYSICAL_PATH));
-        Endpoint { uri: Uri::from_parts(parts).unwrap_or(uri), authority }
     }
 
     /// Whether it is on this machine.
@@ -120,8 +109,5 @@ mod tests {
         assert_eq!(far.streams().host(), "streams.dynamodb.eu-west-1.amazonaws.com");
         assert_eq!((local.streams(), far.streams().streams()), (local.clone(), far.streams()));
         assert_eq!(far.host(), "dynamodb.eu-west-1.amazonaws.com");
-        let behind = local.behind();
-        assert_eq!(behind.uri().path(), PHYSICAL_PATH);
-        assert_eq!((behind.host(), behind.streams()), ("127.0.0.1:8001".into(), behind.clone()));
     }
 }

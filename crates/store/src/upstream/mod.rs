@@ -12,7 +12,6 @@ mod signature;
 
 use std::sync::{Arc, LazyLock};
 
-use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use bytes::Bytes;
 use futures::FutureExt;
@@ -112,21 +111,6 @@ impl Upstream {
         let key = upstream.keys.at(upstream.env.unix_millis()).await;
         key.map_err(|error| error.message.unwrap_or_default())?;
         Ok(upstream)
-    }
-
-    /// The store behind a Heatsink server on this machine, which asks for no credentials.
-    ///
-    /// # Errors
-    /// As [`with`](Self::with).
-    pub fn behind(server: Endpoint, bounds: Bounds, env: Arc<dyn Env>) -> Result<Self, String> {
-        let key = Credentials::new("heatsink", "heatsink", None, None, "heatsink");
-        Upstream::with(
-            server.behind(),
-            bounds,
-            env,
-            LOCAL_REGION.to_owned(),
-            SharedCredentialsProvider::new(key),
-        )
     }
 
     /// An upstream with the region and credentials given.

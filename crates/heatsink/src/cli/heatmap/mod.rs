@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::{ask_server, draw, print};
+use super::{ask_server, draw, operator_socket, print};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::screen;
@@ -28,8 +28,8 @@ const DEFAULT_ROWS: usize = 30;
 /// What `heatmap` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Address of the running server, on this machine: of its clients, or of --admin
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
+    /// The running server: the address of its clients, if it is this user's, or its socket; or its admin address on this machine
+    #[arg(long, value_name = "HOST:PORT|SOCKET", default_value = "127.0.0.1:8000")]
     server: String,
     /// The time that is drawn: by the second, the minute, ten minutes, the hour
     #[arg(long, value_enum, default_value = "10m")]
@@ -73,7 +73,7 @@ pub fn picture(told: &str) -> Result<String, Exit> {
 
 /// Asks the server and draws what it says. Exit 69 when there is no server or it measures no heat.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let server = args.server.trim_start_matches("http://").trim_end_matches('/');
+    let server = operator_socket::host_and_port(&args.server);
     let span = args.span.to_possible_value();
     let path =
         format!("heat/map?span={}", span.as_ref().map_or("10m", clap::builder::PossibleValue::get_name));

@@ -38,7 +38,7 @@ impl Opened {
         let env: Arc<dyn Env> = Arc::new(RealEnv);
         let rules = rules::find(place.rules.as_deref())?.rules;
         let store = match &place.server {
-            Some(server) => store::server(server, &env)?,
+            Some(server) => store::server(server)?,
             None => open_existing(place.data.as_deref(), place.upstream.as_deref(), &env).await?.store,
         };
         let name = &rules.fence().registry;

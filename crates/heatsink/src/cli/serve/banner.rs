@@ -1,6 +1,7 @@
 //! The output of `serve` once it listens: the endpoint, lines to paste, the location of the data, and the rules in force.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -62,6 +63,8 @@ pub struct Addresses {
     pub clients: SocketAddr,
     /// For operators and scrapers, if there is such an address.
     pub admin: Option<SocketAddr>,
+    /// For commands of this user, if there is such a socket.
+    pub socket: Option<PathBuf>,
 }
 
 /// Prints on stdout.
@@ -78,6 +81,7 @@ pub fn print(at: &Addresses, place: &DataLocation, rules: &Rules, output: Output
             print::json(&json!({
                 "endpoint": endpoint(at.clients),
                 "admin": at.admin.map(endpoint),
+                "socket": at.socket,
                 "data": { "kind": kind, "at": location },
                 "rules": { "file": rules.file, "rules": rules.words, "automatic": rules.automatic },
             }))

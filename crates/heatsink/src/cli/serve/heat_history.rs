@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heatsink_env::Env;
-use heatsink_gateway::Service;
+use heatsink_gateway::Status;
 use heatsink_heat::history::Saved;
 use heatsink_store::replace_file;
 use serde::{Deserialize, Serialize};
@@ -44,9 +44,9 @@ impl HeatHistory {
     }
 
     /// Goes on from the file. One that cannot be read is said, and begun anew: it is worth less than an answer to clients.
-    pub(super) fn resume(&self, service: &Service) {
+    pub(super) fn resume(&self, status: &Status) {
         match self.read() {
-            Ok(Some(history)) => service.resume_heat_history(history),
+            Ok(Some(history)) => status.resume_heat_history(history),
             Ok(None) => {}
             Err(problem) => {
                 let file = self.0.display();
@@ -74,16 +74,16 @@ impl HeatHistory {
     }
 
     /// Writes it each minute. It does not end.
-    pub(super) async fn keep(self, service: Arc<Service>, env: Arc<dyn Env>) {
+    pub(super) async fn keep(self, status: Arc<Status>, env: Arc<dyn Env>) {
         loop {
             env.sleep(EACH).await;
-            self.save(&service).await;
+            self.save(&status).await;
         }
     }
 
     /// Writes it now. What cannot be written is logged: the gateway serves on.
-    pub(super) async fn save(&self, service: &Service) {
-        let (file, history) = (self.0.clone(), service.heat_history());
+    pub(super) async fn save(&self, status: &Status) {
+        let (file, history) = (self.0.clone(), status.heat_history());
         let written = tokio::task::spawn_blocking(move || {
             let content = serde_json::to_vec(&Content { version: VERSION, history })?;
             replace_file(&file, &content)

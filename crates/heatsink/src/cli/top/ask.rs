@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::event::Event;
 use super::told::Told;
-use crate::cli::{ask_server, inert, token_file};
+use crate::cli::{ask_server, inert, operator_socket, token_file};
 use crate::exit::Exit;
 
 /// Between two questions for reshards and gateways. The server reads them from its store.
@@ -20,7 +20,7 @@ const SELDOM: Duration = Duration::from_secs(3);
 /// A server, and what it wants to be shown.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// `HOST:PORT`.
+    /// `HOST:PORT`, or the path of a socket.
     pub server: String,
     token: Option<Arc<str>>,
 }
@@ -31,7 +31,7 @@ impl Asked {
     /// # Errors
     /// Exit 64 for a file that cannot be read, or that holds no token.
     pub fn new(written: &str, file: Option<&Path>) -> Result<Self, Exit> {
-        let server = written.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        let server = operator_socket::host_and_port(written).to_owned();
         let token = match file {
             None => ask_server::token_of_environment(),
             Some(file) => {

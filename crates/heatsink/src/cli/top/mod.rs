@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use heatsink_env::{Env, RealEnv};
 
-use super::address;
 use super::serve::Signals;
+use super::{address, operator_socket};
 use crate::exit::Exit;
 use crate::output::Output;
 use app::App;
@@ -30,8 +30,8 @@ use event::Event;
 /// What `top` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Address of the running server: of its clients or of --admin; beyond this machine only of --admin, with its token
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
+    /// The running server: the address of its clients, if it is this user's, or its socket; or its admin address, beyond this machine with its token
+    #[arg(long, value_name = "HOST:PORT|SOCKET", default_value = "127.0.0.1:8000")]
     server: String,
     /// The file with the token of the server's admin address; also HEATSINK_ADMIN_TOKEN
     #[arg(long, value_name = "FILE")]
@@ -58,13 +58,15 @@ pub fn run(args: Args) -> Result<(), Exit> {
     }
     if !std::io::stdout().is_terminal() {
         return Err(Exit::usage(format!(
-            "stdout is no terminal: `heatsink top --once` prints the table, `heatsink heatmap --text --server {0}` draws the heat over time, and \
-             `curl http://{0}/_heatsink/heat` gives it as JSON",
+            "stdout is no terminal: `heatsink top --once` prints the table, `heatsink heatmap --text --server {0}` draws the heat over time, and, of \
+             an admin address, `curl http://{0}/_heatsink/heat` gives it as JSON",
             asked.server
         )));
     }
     // What cannot become right later is said before the screen is taken.
-    address::any("--server", &asked.server)?;
+    if !operator_socket::is_path(&asked.server) {
+        address::any("--server", &asked.server)?;
+    }
     if let Err(exit) = asked.get("heat")
         && !exit.is_retryable()
     {

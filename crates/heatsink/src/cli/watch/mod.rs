@@ -18,10 +18,11 @@ use futures::future::{Either, select};
 use heatsink::{Fencing, Gateway, Limits};
 use heatsink_control::Control;
 use heatsink_env::{Env, RealEnv};
-use heatsink_gateway::{Service, http};
+use heatsink_gateway::{Status, http};
 use tokio::sync::oneshot;
 
 use super::hot_keys::Heat;
+use super::operator_socket::{self, OperatorSocket};
 use super::serve::{Signals, provide_descriptors};
 use super::store::{DataLocation, Opened};
 use super::{address, open, print, rules, store};
@@ -94,8 +95,14 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
         has_rules: !found.rules.is_empty() || found.rules.acts_on_heat(),
         seconds: args.seconds,
     };
+    let socket = operator_socket::listen(listener.local_addr()?);
     said.print(args.output)?;
-    let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
+    let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
+    // It ends with the process: what is told there is of this process alone.
+    let _commands = socket.map(|OperatorSocket { listener, file, .. }| {
+        tokio::spawn(gateway.serve_operator(listener, std::future::pending()));
+        file
+    });
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(gateway.serve(listener, http::Hosts::loopback(), async {
         let _ = stopped.await;
@@ -103,7 +110,7 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
     let mut seen = Seen::new(env.now());
     let mut live = Live::new(args.output);
     let ended = {
-        let looking = pin!(look(&mut seen, &mut live, &service, &control, &*env, args.seconds));
+        let looking = pin!(look(&mut seen, &mut live, &status, &control, &*env, args.seconds));
         let told = pin!(signals.next());
         match select(looking, told).await {
             Either::Left((ended, _)) => ended,
@@ -111,7 +118,7 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
         }
     };
     if ended.is_ok() {
-        seen.add(env.now(), &heat(&service).await);
+        seen.add(env.now(), &heat(&status).await);
     }
     live.clear();
     let _ = stop.send(());
@@ -138,7 +145,7 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
 async fn look(
     seen: &mut Seen,
     live: &mut Live,
-    service: &Service,
+    status: &Status,
     control: &Control,
     env: &dyn Env,
     seconds: Option<u64>,
@@ -158,15 +165,15 @@ async fn look(
                  then on. Send the application through that Heatsink instead",
             ));
         }
-        let heat = heat(service).await;
+        let heat = heat(status).await;
         seen.add(env.now(), &heat);
         live.show(env.unix_millis(), env.now().since(begun), &heat)?;
     }
 }
 
-async fn heat(service: &Service) -> Heat {
+async fn heat(status: &Status) -> Heat {
     // It is this process's own answer: what cannot be read of it is nothing.
-    serde_json::from_value(service.heat_shown().await).unwrap_or_default()
+    serde_json::from_value(status.heat_shown().await).unwrap_or_default()
 }
 
 /// What to run on a store with sharded tables.

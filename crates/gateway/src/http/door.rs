@@ -1,0 +1,60 @@
+//! A door: what answers at a listener, and what its connections share.
+//!
+//! Not here: the doors themselves (`front` for clients, `admin_door` for operators), connections (`connection`).
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heatsink_env::Env;
+use http::{Request, Response};
+use hyper::body::Incoming;
+
+use super::answer::Body;
+use super::exchange::Exchange;
+use super::slots::Slots;
+use crate::Limits;
+use crate::budget::Budget;
+use crate::metrics::Wire;
+
+/// Pause after a failed `accept`: the machine is out of file descriptors, and an immediate retry would only use the processor.
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Answers the requests of a listener.
+pub(super) trait Door: Send + Sync + 'static {
+    /// What its connections share.
+    fn shared(&self) -> &Shared;
+
+    /// The answer to one request.
+    fn answer(&self, request: Request<Incoming>, peer: &Peer) -> impl Future<Output = Response<Body>> + Send;
+
+    /// Its listener accepts no connection any more.
+    fn closes(&self) {}
+}
+
+/// What the connections of a listener share.
+pub(super) struct Shared {
+    pub(super) limits: Limits,
+    /// How long a new connection may be silent, from its begin to the end of its first head;
+    /// `None`: as long as between two requests ([`Limits::head_read`]).
+    pub(super) first_head: Option<Duration>,
+    pub(super) env: Arc<dyn Env>,
+    pub(super) counts: Wire,
+    /// Slots of requests in progress.
+    pub(super) in_flight: Slots,
+    pub(super) budget: Arc<Budget>,
+}
+
+impl Shared {
+    pub(super) fn new(limits: Limits, env: Arc<dyn Env>, budget: Arc<Budget>, counts: Wire) -> Self {
+        let in_flight = Slots::new(limits.requests, counts.in_flight.clone());
+        Shared { limits, first_head: None, env, counts, in_flight, budget }
+    }
+}
+
+/// The connection of a request.
+pub(super) struct Peer {
+    /// Whether it exceeds the limit of connections.
+    pub(super) surplus: bool,
+    pub(super) exchange: Arc<Exchange>,
+}
