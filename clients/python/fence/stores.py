@@ -5,12 +5,17 @@ Not here: gateways, and what is between them and the store.
 
 import os
 import socket
+import socketserver
 import subprocess
+import tempfile
+import threading
 import time
 
+# Where servers have the sockets of their user's commands.
+RUNTIME = tempfile.mkdtemp(prefix="heatsink-run-")
 ENVIRONMENT = {
     **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_EC2_METADATA_DISABLED": "true", "XDG_RUNTIME_DIR": RUNTIME,
 }
 
 
@@ -65,17 +70,59 @@ class EmbeddedStore:
 
 
 class OwnStore:
-    """The store of a gateway that has one of its own, a file. The gateway shows it to tools on this machine, while it runs."""
+    """The store of a gateway that has one of its own, a file. The gateway shows it to its user's commands, on a socket, while it runs."""
 
     def __init__(self, scratch):
         self.port, self.file = free_port(), scratch / "own.db"
+        self.passage = Passage(f"{RUNTIME}/heatsink/127.0.0.1:{self.port}.sock")
 
     @property
     def endpoint(self):
-        return f"http://127.0.0.1:{self.port}/_heatsink/physical"
+        return f"http://127.0.0.1:{self.passage.server_address[1]}/_heatsink/physical"
 
     def stop(self):
+        self.passage.shutdown()
+
+
+class Passage(socketserver.ThreadingTCPServer):
+    """A port of this machine that leads to a Unix socket: boto3 knows ports only."""
+
+    daemon_threads = True
+
+    def __init__(self, path):
+        self.path = path
+        super().__init__(("127.0.0.1", 0), Through)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Through(socketserver.BaseRequestHandler):
+    """One connection. It ends when either side ends."""
+
+    def handle(self):
+        with socket.socket(socket.AF_UNIX) as far:
+            try:
+                far.connect(self.server.path)
+            except OSError:
+                # The gateway does not run.
+                return
+            back = threading.Thread(target=pump, args=(far, self.request))
+            back.start()
+            pump(self.request, far)
+            back.join()
+
+
+def pump(source, target):
+    """Passes on what comes, to its end."""
+    try:
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+    except OSError:
         pass
+    for end in (source, target):
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
 
 def free_port():
