@@ -33,7 +33,7 @@ use super::operators::Operators;
 use super::slots::Slots;
 use super::work::{Alone, Work};
 use super::{body, reply};
-use crate::budget::Of;
+use crate::budget::{Held, Of};
 use crate::metrics::Wire;
 use crate::{Limits, Status};
 
@@ -154,13 +154,17 @@ impl OperatorSocket {
         if head.method == Method::GET {
             return self.operators.answer(&head).await;
         }
+        // Before anything is refused: a connection that closes with unread bytes loses its answer.
+        let mut held = self.status.budget().hold(Of::Requests);
+        let body = body::read(body, self.limits.body, self.limits.body_read, &mut held).await;
         if head.method != Method::POST || head.uri.path() != PHYSICAL_PATH {
             return self.operators.refuse(StatusCode::NOT_FOUND, "nothing is at this path");
         }
         let target = head.headers.get("x-amz-target").and_then(|target| target.to_str().ok());
-        let answered = match target.and_then(Operation::from_target) {
-            Some(operation) => self.call(operation, body).await,
-            None => Err(Error::bare(Code::UnknownOperationException)),
+        let answered = match (target.and_then(Operation::from_target), body) {
+            (Some(operation), Ok(body)) => self.call(operation, body, held).await,
+            (None, _) => Err(Error::bare(Code::UnknownOperationException)),
+            (_, Err(_)) => Err(Error::bare(Code::SerializationException)),
         };
         let (status, body) = match answered {
             Ok(body) => (StatusCode::OK, body),
@@ -176,17 +180,13 @@ impl OperatorSocket {
     }
 
     /// A request to the store itself.
-    async fn call(&self, operation: Operation, body: Incoming) -> Result<Bytes, Error> {
+    async fn call(&self, operation: Operation, body: Bytes, held: Held) -> Result<Bytes, Error> {
         let Some(store) = &self.store else {
             return Err(Error::new(
                 Code::AccessDeniedException,
                 "the store of this server is another endpoint: ask it there",
             ));
         };
-        let mut held = self.status.budget().hold(Of::Requests);
-        let body = body::read(body, self.limits.body, self.limits.body_read, &mut held)
-            .await
-            .map_err(|_| Error::bare(Code::SerializationException))?;
         let alone = match operation.only_reads() {
             true => Alone::Ends(self.counts.reads_cancelled.clone()),
             // A command that is killed leaves no write half done.

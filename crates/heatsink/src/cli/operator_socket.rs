@@ -30,12 +30,19 @@ pub struct OperatorSocket {
 /// The file of a socket, removed when this is dropped, unless another server has put its own there.
 pub struct SocketFile {
     path: PathBuf,
-    inode: u64,
+    made: Made,
+}
+
+/// Which file it is: its inode and when that was made. Numbers of inodes are used again.
+type Made = (u64, i64, i64);
+
+fn made(path: &Path) -> io::Result<Made> {
+    path.symlink_metadata().map(|file| (file.ino(), file.ctime(), file.ctime_nsec()))
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if self.path.symlink_metadata().is_ok_and(|file| file.ino() == self.inode) {
+        if made(&self.path).is_ok_and(|made| made == self.made) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -73,8 +80,8 @@ fn listen_in(folder: &Path, address: SocketAddr) -> io::Result<OperatorSocket> {
     }
     let listener = UnixListener::bind(&path)?;
     std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-    let inode = path.symlink_metadata()?.ino();
-    Ok(OperatorSocket { file: SocketFile { path: path.clone(), inode }, path, listener })
+    let file = SocketFile { made: made(&path)?, path: path.clone() };
+    Ok(OperatorSocket { path, listener, file })
 }
 
 /// The socket of a server of this user, by what `--server` says: the address or endpoint of its clients, or the socket itself.
@@ -141,6 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the files of a test have the system's times")]
     fn a_socket_lies_where_only_its_user_comes() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _inside = runtime.enter();
@@ -154,6 +162,8 @@ mod tests {
         // One that answers is not taken away, one that does not is.
         assert!(listen_in(&folder, at).is_err());
         drop(first.listener);
+        // Files made within one tick of the system's clock are told by their inodes alone.
+        std::thread::sleep(std::time::Duration::from_millis(50));
         let second = listen_in(&folder, at).unwrap();
         drop(first.file);
         assert!(second.path.exists(), "the second server's own");

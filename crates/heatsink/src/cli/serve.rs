@@ -256,13 +256,11 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     // Commands work on the store as clients do: they end when clients do, before the gateway leaves its store.
     let (stop_commands, commands_stopped) = oneshot::channel::<()>();
     let commands = socket.map(|OperatorSocket { listener, file, .. }| {
-        let serving = gateway.serve_operator(listener, async {
+        tokio::spawn(gateway.serve_operator(listener, async move {
             let _ = commands_stopped.await;
-        });
-        tokio::spawn(async move {
-            serving.await;
+            // Before the address is free for another server, which puts its own there.
             drop(file);
-        })
+        }))
     });
     // It says until the end how the gateway does.
     let (stop_admin, admin_stopped) = oneshot::channel::<()>();
