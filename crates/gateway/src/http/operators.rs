@@ -59,8 +59,9 @@ impl Operators {
                 Err(refusal) => refusal,
             },
             admin::RESHARDS => {
-                let read = admin::read(overview::reshards(status.control(), query));
-                self.reshards.of(query, &*self.env, read).await
+                let after = admin::value(query, "after");
+                let read = admin::read(overview::reshards(status.control(), after));
+                self.reshards.of(after.unwrap_or_default(), &*self.env, read).await
             }
             admin::GATEWAYS => {
                 let read = admin::read(overview::gateways(status.control()));

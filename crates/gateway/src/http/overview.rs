@@ -9,17 +9,16 @@ use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_dynamo::Error;
 use serde_json::{Value as Json, json};
 
-use super::admin;
-
 /// How many reshards are told at once.
 const PAGE: usize = 100;
 
-/// The reshards that were asked for, a page of them with the newest first, and where the list goes on: `after` in the query. Eventually consistent.
+/// The reshards that were asked for, a page of them with the newest first, and where the list goes on after that. `after`: such a
+/// position of an earlier answer. Eventually consistent.
 ///
 /// # Errors
 /// The store's; `ValidationException` for what is no such position.
-pub(super) async fn reshards(control: &Control, query: &str) -> Result<Json, Error> {
-    let after = match admin::value(query, "after") {
+pub(super) async fn reshards(control: &Control, after: Option<&str>) -> Result<Json, Error> {
+    let after = match after {
         None => None,
         Some(text) => {
             let position = URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());

@@ -202,7 +202,8 @@ async fn who_looks_at_reshards_and_gateways_shares_a_read_of_the_registry() {
         tokio::time::sleep(Duration::from_millis(1_100)).await;
         let (before, begun) = (registry.load(Ordering::Relaxed), Instant::now());
         for _ in 0..5 {
-            let all = (0..10).map(|_| get(address, path, ""));
+            let path = |nth| format!("{path}?of={nth}");
+            let all = (0..10).map(|nth| async move { get(address, &path(nth), "").await });
             assert!(join_all(all).await.iter().all(|answer| answer.status == 200));
         }
         let seconds = usize::try_from(begun.elapsed().as_secs()).unwrap() + 1;
