@@ -97,8 +97,9 @@ impl Gateway {
         &self.status
     }
 
-    /// Serves the operator's commands on `listener`, a socket that only its owner can reach, until `shutdown`
-    /// resolves: what the admin address tells, and the store itself if it is [shown](Builder::showing_store).
+    /// Serves the operator's commands on `listener`, a socket that only its owner can reach, until
+    /// `shutdown` resolves: what the admin address tells, and the store itself if it is
+    /// [shown](Builder::showing_store).
     pub fn serve_operator<F: Future<Output = ()> + Send>(
         &self,
         listener: UnixListener,
@@ -204,8 +205,8 @@ impl Builder {
         Builder { recording: Some(recording), ..self }
     }
 
-    /// Whether the operator's commands reach the store itself through it ([`Gateway::serve_operator`]): for a store
-    /// that no other process can reach.
+    /// Whether the operator's commands reach the store itself through it
+    /// ([`Gateway::serve_operator`]): for a store that no other process can reach.
     #[must_use]
     pub fn showing_store(self, shows_store: bool) -> Self {
         Builder { shows_store, ..self }

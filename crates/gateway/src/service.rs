@@ -1,4 +1,5 @@
-//! Answers the requests of clients: what becomes of one from its operation and body to its answer, in stages.
+//! Answers the requests of clients: what becomes of one from its operation and body to its answer,
+//! in stages.
 //!
 //! Not here: what operators are told (`status`), sockets, headers and signatures (`http`).
 
@@ -164,13 +165,13 @@ impl Service {
         Ok(Answer { body: split.merged(Some(&answer.body), told.as_ref())?, ..answer })
     }
 
-    /// The stages of one request. A client's request has passed those of the HTTP front before: admission
-    /// to a connection and to a place, and the check of its signature (`http::front`).
+    /// The stages of one request. A client's request has passed those of the HTTP front before:
+    /// admission to a connection and to a place, and the check of its signature (`http::front`).
     async fn answer(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
         let env = &*self.planner.env;
 
-        // Admit. First, because reading a large body takes many times its memory: nothing reads it before
-        // there is room, here or in the store that it goes on to as it is.
+        // Admit. First, because reading a large body takes many times its memory: nothing reads it
+        // before there is room, here or in the store that it goes on to as it is.
         let mut share = self.budget.share();
         let reading = match self.memory_to_read(operation, &body) {
             None => None,
@@ -178,13 +179,13 @@ impl Service {
         };
         let begun = env.now();
 
-        // Authenticate has no part here: who asks follows from headers, and a caller in this process is
-        // trusted. What a client may do with the tables of its request will be judged here, before the plan:
-        // on logical keys, which only the stages up to the plan know.
+        // Authenticate has no part here: who asks follows from headers, and a caller in this
+        // process is trusted. What a client may do with the tables of its request will be judged
+        // here, before the plan: on logical keys, which only the stages up to the plan know.
 
-        // Plan. Before anything is sent: a wrong request costs the store nothing, and the pass that comes
-        // with the plan holds its layouts until the answer is delivered.
-        // What is prepared for an operation on a table is on record before it is sent.
+        // Plan. Before anything is sent: a wrong request costs the store nothing, and the pass that
+        // comes with the plan holds its layouts until the answer is delivered. What is prepared for
+        // an operation on a table is on record before it is sent.
         if !operation.touches_items() && !sent.begin() {
             return Err(given_up());
         }
@@ -200,7 +201,8 @@ impl Service {
         let sharded = !matches!(plan, Plan::Forward { .. });
         self.item_sizes.see(operation, &body, sharded, begun);
 
-        // Execute. The only stage that sends, and each call asks the pass right before its first byte.
+        // Execute. The only stage that sends, and each call asks the pass right before its first
+        // byte.
         let mut drawn = None;
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
@@ -215,15 +217,16 @@ impl Service {
             }
         };
 
-        // Deliver. After all calls: an answer counts only if the lease held while they were sent. Then the
-        // pass ends, for which changes of layouts wait.
+        // Deliver. After all calls: an answer counts only if the lease held while they were sent.
+        // Then the pass ends, for which changes of layouts wait.
         let answer = pass.deliver(answer);
         drop(pass);
 
         // Observe. After the pass, so that no layout waits for figures.
         let ended = env.now();
         self.metrics.took(operation, kind, ended.since(begun));
-        // A request that is forwarded is drawn now, so that nothing of it is kept while the store works.
+        // A request that is forwarded is drawn now, so that nothing of it is kept while the store
+        // works.
         if let Some(draw) = if sharded { drawn } else { self.heat.draw(operation, ended) } {
             self.heat.count(draw, operation, &body, &answer, env);
         }
@@ -234,7 +237,8 @@ impl Service {
         answer.map_err(|error| name_rules(error, &names, &self.planner.control))
     }
 
-    /// What a large body takes while it is read, in bytes; `None` for a small one, which is not counted.
+    /// What a large body takes while it is read, in bytes; `None` for a small one, which is not
+    /// counted.
     fn memory_to_read(&self, operation: Operation, body: &Bytes) -> Option<usize> {
         match body.len() {
             ..=UNCOUNTED => None,

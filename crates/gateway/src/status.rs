@@ -1,5 +1,5 @@
-//! What a gateway tells its operators: health, metrics, heat, reshards, gateways, partitions, and how a request would be
-//! planned. Nothing of it answers a client.
+//! What a gateway tells its operators: health, metrics, heat, reshards, gateways, partitions, and
+//! how a request would be planned. Nothing of it answers a client.
 //!
 //! Not here: who may ask, and where (`http`).
 
@@ -61,8 +61,8 @@ impl Status {
 
     /// Why requests of clients would not be answered now; `None` where they would be.
     ///
-    /// A lease says that the store was reached within its length (`heatsink_control::Bounds`), and that the layouts
-    /// known here hold.
+    /// A lease says that the store was reached within its length (`heatsink_control::Bounds`), and
+    /// that the layouts known here hold.
     pub(crate) fn not_ready(&self) -> Option<&'static str> {
         if self.draining.load(Ordering::Relaxed) {
             Some("the gateway is stopping")
@@ -95,7 +95,8 @@ impl Status {
         self.partitions.as_ref()
     }
 
-    /// How many partitions a table has, its indexes not counted; `None` where the store does not tell.
+    /// How many partitions a table has, its indexes not counted; `None` where the store does not
+    /// tell.
     pub fn partition_count(&self, table: &str) -> Option<u32> {
         partitions::count(self.partitions.as_ref()?, table)
     }
@@ -111,13 +112,14 @@ impl Status {
         self.heat().loads()
     }
 
-    /// Which keys were hot in the last full second, and what would help: what `GET /_heatsink/heat` answers.
+    /// Which keys were hot in the last full second, and what would help: what `GET /_heatsink/heat`
+    /// answers.
     pub fn heat_shown(&self) -> BoxFuture<'_, serde_json::Value> {
         async move { self.heat().shown(None).await }.boxed()
     }
 
-    /// Keeps the heat accounting supplied with the keys of tables, and its history. It does not end; without it no
-    /// heat is counted.
+    /// Keeps the heat accounting supplied with the keys of tables, and its history. It does not
+    /// end; without it no heat is counted.
     pub async fn keep_heat(&self) {
         self.heat().keep(&*self.planner.store).await;
     }
@@ -137,7 +139,8 @@ impl Status {
         self.heat.resume(saved);
     }
 
-    /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as a call does.
+    /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as
+    /// a call does.
     pub fn explain<'a>(&'a self, operation: Operation, body: &'a Bytes) -> BoxFuture<'a, Explanation> {
         async move {
             match self.planner.plan(operation, body).await {

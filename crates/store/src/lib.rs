@@ -21,8 +21,9 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation};
 
-/// The path under which a Heatsink server shows the store behind it, with physical keys and the registry, on the socket of the
-/// operator's commands: the same protocol. For stores that nobody else can reach.
+/// The path under which a Heatsink server shows the store behind it, with physical keys and the
+/// registry, on the socket of the operator's commands: the same protocol. For stores that nobody
+/// else can reach.
 pub const PHYSICAL_PATH: &str = "/_heatsink/physical";
 
 /// The interface of every store: upstream, embedded, and test doubles (faults, counting, recording).

@@ -1,5 +1,6 @@
-//! The data below `/_heatsink/`, one function for each path: `partitions?table=T`, `heat[?table=T]`,
-//! `heat/map?span=10m|6h|4d|28d`, `metrics`, `reshards`, `gateways`. An error is JSON with one member `error`.
+//! The data below `/_heatsink/`, one function for each path: `partitions?table=T`,
+//! `heat[?table=T]`, `heat/map?span=10m|6h|4d|28d`, `metrics`, `reshards`, `gateways`. An error is
+//! JSON with one member `error`.
 //!
 //! Not here: who may ask (`admin_address`, `operator_socket`), the answers around it (`operators`).
 
@@ -44,8 +45,8 @@ pub(super) fn span(query: &str) -> Result<Span, (StatusCode, Bytes)> {
         .ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "which span? 10m, 6h, 4d or 28d"))
 }
 
-/// The partitions of the table in the query. Table names are letters, digits, `_`, `-` and `.`, none of which is ever
-/// escaped.
+/// The partitions of the table in the query. Table names are letters, digits, `_`, `-` and `.`,
+/// none of which is ever escaped.
 pub(super) fn partitions(query: &str, told: Option<&Partitions>) -> (StatusCode, Bytes) {
     match (told, value(query, "table")) {
         (None, _) => {

@@ -21,10 +21,11 @@ use super::{body, head, reply};
 use crate::metrics::Wire;
 use crate::{Limits, Status};
 
-/// The most connections of operators and scrapers. As many more get one answer each (`http::REFUSED`): health, or what their token is for.
+/// The most connections of operators and scrapers. As many more get one answer each
+/// (`http::REFUSED`): health, or what their token is for.
 const CONNECTIONS: usize = 64;
-/// How long a new connection of theirs may be silent before its first head is complete. Who asks for health sends at once,
-/// and who is silent does not hold a place for longer.
+/// How long a new connection of theirs may be silent before its first head is complete. Who asks
+/// for health sends at once, and who is silent does not hold a place for longer.
 const FIRST_HEAD: Duration = Duration::from_secs(1);
 /// How long a connection of theirs may be without a further request, and without taking an answer.
 const WAIT: Duration = Duration::from_secs(5);

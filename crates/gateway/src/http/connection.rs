@@ -105,7 +105,8 @@ pub(super) async fn attend<D: Door>(
     }
 }
 
-/// Resolves where no head has come whole within `first`. Never resolves after a head, nor without a bound.
+/// Resolves where no head has come whole within `first`. Never resolves after a head, nor without a
+/// bound.
 async fn silence(exchange: &Exchange, first: Option<Duration>, env: &dyn Env) {
     if let Some(first) = first {
         env.sleep(first).await;

@@ -1,6 +1,7 @@
 //! A door: what answers at a listener, and what its connections share.
 //!
-//! Not here: the doors themselves (`front` for clients, `admin_door` for operators), connections (`connection`).
+//! Not here: the doors themselves (`front` for clients, `admin_door` for operators), connections
+//! (`connection`).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use crate::Limits;
 use crate::budget::Budget;
 use crate::metrics::Wire;
 
-/// Pause after a failed `accept`: the machine is out of file descriptors, and an immediate retry would only use the processor.
+/// Pause after a failed `accept`: the machine is out of file descriptors, and an immediate retry
+/// would only use the processor.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers the requests of a listener.

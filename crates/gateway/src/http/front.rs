@@ -1,13 +1,14 @@
-//! The door of clients: answers one HTTP request, with DynamoDB's order of checks: host, path and method, content type, body,
-//! target, signature, then the operation itself.
+//! The door of clients: answers one HTTP request, with DynamoDB's order of checks: host, path and
+//! method, content type, body, target, signature, then the operation itself.
 //!
-//! The stages of a request that stand here, before and after those of the service (`crate::service`):
-//! admit (the size of its head, its connection, its host), receive (its body), authenticate (the shape of its signature;
-//! no web page), admit to a place in progress, the service, deliver (what waits for the client counts).
-//! Whether the signature is valid will be checked in `authenticate`: the body has come by then, and nothing of it has
-//! been read.
+//! The stages of a request that stand here, before and after those of the service
+//! (`crate::service`): admit (the size of its head, its connection, its host), receive (its body),
+//! authenticate (the shape of its signature; no web page), admit to a place in progress, the
+//! service, deliver (what waits for the client counts). Whether the signature is valid will be
+//! checked in `authenticate`: the body has come by then, and nothing of it has been read.
 //!
-//! Nothing below `/_heatsink/` is here: to clients these are paths like any other that DynamoDB does not know.
+//! Nothing below `/_heatsink/` is here: to clients these are paths like any other that DynamoDB
+//! does not know.
 
 use std::sync::Arc;
 
@@ -90,7 +91,8 @@ impl Door for Front {
             return self.reply(StatusCode::OK, None, Bytes::from(healthy));
         }
 
-        // Receive. Before the path is looked at, as DynamoDB does: a request is answered once it has come whole.
+        // Receive. Before the path is looked at, as DynamoDB does: a request is answered once it
+        // has come whole.
         let mut held = budget.hold(Of::Requests);
         let body = match self.read(&head.headers, body, &mut held).await {
             Ok(body) => body,
@@ -103,15 +105,16 @@ impl Door for Front {
             return self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND));
         };
 
-        // From here on the client is probed: work for one that has gone ends. HTTP/1.0 has no interim answers, so such
-        // a client cannot be probed.
+        // From here on the client is probed: work for one that has gone ends. HTTP/1.0 has no
+        // interim answers, so such a client cannot be probed.
         let working = (head.version == Version::HTTP_11).then(|| peer.exchange.work());
         let answered = match authenticate(&head.headers, &body) {
             Ok(operation) => self.operate(operation, body, held).await,
             Err(error) => Err(error),
         };
 
-        // Deliver. The answer is packed before it is weighed: what waits for the client is what counts.
+        // Deliver. The answer is packed before it is weighed: what waits for the client is what
+        // counts.
         let packed = match &answered {
             Ok(answered) if gzip::wanted(&head.headers) => gzip::write(&answered.body).await,
             _ => None,
@@ -275,12 +278,13 @@ fn only_reads(operation: Operation, body: &Bytes) -> bool {
     operation.only_reads() || operation == Operation::ExecuteStatement && selects()
 }
 
-/// The operation of a request whose sender may ask for it. A body that is not JSON is reported before all other errors; a valid
-/// request is parsed only once, by its reader.
+/// The operation of a request whose sender may ask for it. A body that is not JSON is reported
+/// before all other errors; a valid request is parsed only once, by its reader.
 ///
-/// Whether the signature is valid is not checked yet: until then only loopback addresses are served. Browsers send `Origin`
-/// with every POST, SDKs outside browsers never do. No page may reach the endpoint, not even through its own name that
-/// resolves to this machine: nothing else would stop it.
+/// Whether the signature is valid is not checked yet: until then only loopback addresses are
+/// served. Browsers send `Origin` with every POST, SDKs outside browsers never do. No page may
+/// reach the endpoint, not even through its own name that resolves to this machine: nothing else
+/// would stop it.
 fn authenticate(headers: &HeaderMap, body: &Bytes) -> Result<Operation, Error> {
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
     let checked = target

@@ -1,7 +1,7 @@
 //! The HTTP/1.1 server: accepts connections, limits them, drains them.
 //!
-//! Not here: the answer to a single request (`front` for clients, `admin_door` for operators), the socket of the operator's
-//! commands (`operator_socket`), TLS.
+//! Not here: the answer to a single request (`front` for clients, `admin_door` for operators), the
+//! socket of the operator's commands (`operator_socket`), TLS.
 
 mod admin;
 mod admin_address;

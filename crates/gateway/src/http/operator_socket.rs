@@ -1,9 +1,11 @@
-//! The operator's socket: a Unix socket of this machine, by which the commands of the user who runs the gateway reach it. They
-//! are told what the admin address tells, and reach the store itself where nobody else can (`POST /_heatsink/physical`: DynamoDB's
-//! protocol, with physical keys and the registry).
+//! The operator's socket: a Unix socket of this machine, by which the commands of the user who runs
+//! the gateway reach it. They are told what the admin address tells, and reach the store itself
+//! where nobody else can (`POST /_heatsink/physical`: DynamoDB's protocol, with physical keys and
+//! the registry).
 //!
-//! Who may ask follows from the system, not from what is sent: the socket is its owner's alone (its folder and its mode), and the
-//! system says which user a peer is. No web page can open one, and no proxy passes on to one that its owner has not set up.
+//! Who may ask follows from the system, not from what is sent: the socket is its owner's alone (its
+//! folder and its mode), and the system says which user a peer is. No web page can open one, and no
+//! proxy passes on to one that its owner has not set up.
 //!
 //! Not here: where the socket lies (the command line), what is told (`operators`).
 
@@ -55,10 +57,11 @@ struct OperatorSocket {
     env: Arc<dyn Env>,
 }
 
-/// Serves the operator's commands on `listener` until `shutdown` resolves; then lets requests in flight finish, within
-/// [`Limits::drain`]. `store`: the store itself, if they may reach it.
+/// Serves the operator's commands on `listener` until `shutdown` resolves; then lets requests in
+/// flight finish, within [`Limits::drain`]. `store`: the store itself, if they may reach it.
 ///
-/// The listener's path has to be one that only this user can open. Peers of other users are closed all the same.
+/// The listener's path has to be one that only this user can open. Peers of other users are closed
+/// all the same.
 pub async fn serve_operator(
     listener: UnixListener,
     status: Arc<Status>,

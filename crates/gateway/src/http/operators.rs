@@ -1,6 +1,7 @@
 //! What operators are told, as answers: data below `/_heatsink/`, in gzip for those who take it.
 //!
-//! Not here: who may ask (`admin_address`, `operator_socket`), what is in the data (`admin`, `overview`, `heat_map`).
+//! Not here: who may ask (`admin_address`, `operator_socket`), what is in the data (`admin`,
+//! `overview`, `heat_map`).
 
 use std::sync::Arc;
 

@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 /// How many reshards are told at once.
 const PAGE: usize = 100;
 
-/// The reshards that were asked for, a page of them with the newest first, and where the list goes on after that. `after`: such a
-/// position of an earlier answer. Eventually consistent.
+/// The reshards that were asked for, a page of them with the newest first, and where the list goes
+/// on after that. `after`: such a position of an earlier answer. Eventually consistent.
 ///
 /// # Errors
 /// The store's; `ValidationException` for what is no such position.

@@ -13,7 +13,8 @@ use tokio::sync::Mutex;
 /// How long an answer is told.
 const TOLD_FOR: Duration = Duration::from_secs(1);
 
-/// The last read. Others wait while one is under way: however many ask, the store has one read of this kind at a time.
+/// The last read. Others wait while one is under way: however many ask, the store has one read of
+/// this kind at a time.
 #[derive(Default)]
 pub(super) struct SharedRead {
     last: Mutex<Option<Last>>,
@@ -27,7 +28,8 @@ struct Last {
 }
 
 impl SharedRead {
-    /// The answer to what is asked: the last one, if it is for the same and at most a second old, or what `read` gives.
+    /// The answer to what is asked: the last one, if it is for the same and at most a second old,
+    /// or what `read` gives.
     pub(super) async fn of(
         &self,
         asked: &str,
@@ -39,7 +41,8 @@ impl SharedRead {
             return last.answer.clone();
         }
         let answer = read.await;
-        // Counted from its end: where a read takes long, those who waited for it have its answer, too.
+        // Counted from its end: where a read takes long, those who waited for it have its answer,
+        // too.
         let until = env.now() + TOLD_FOR;
         *last = Some(Last { asked: asked.to_owned(), until, answer: answer.clone() });
         answer

@@ -98,7 +98,8 @@ async fn commands_are_told_what_operators_are_and_reach_a_store_that_is_shown() 
     assert_eq!(hidden.store.calls("GetItem"), 0);
 }
 
-/// Another user of the machine is not answered, not even where the socket's folder and mode let it in.
+/// Another user of the machine is not answered, not even where the socket's folder and mode let it
+/// in.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_user_is_not_answered() {
     const NOBODY: u32 = 65_534;

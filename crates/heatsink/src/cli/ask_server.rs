@@ -1,4 +1,5 @@
-//! Asks a running server what it tells operators below `/_heatsink/`: by the socket of its user's commands, or at an admin address.
+//! Asks a running server what it tells operators below `/_heatsink/`: by the socket of its user's
+//! commands, or at an admin address.
 //!
 //! Not here: where the socket lies (`operator_socket`), what is done with the answer.
 
@@ -23,8 +24,9 @@ struct Refusal {
     error: String,
 }
 
-/// The status and the body at a path below `/_heatsink/`. `server`: the address of clients of a server of this user, its socket, or an
-/// admin address on this machine, whose token is read from the environment.
+/// The status and the body at a path below `/_heatsink/`. `server`: the address of clients of a
+/// server of this user, its socket, or an admin address on this machine, whose token is read from
+/// the environment.
 ///
 /// # Errors
 /// Exit 64 for an address beyond loopback, 69 when nobody answers who may.

@@ -1,9 +1,11 @@
 //! Where the socket of a running server lies, by which commands of the same user reach it.
 //!
-//! A folder that only its user can open holds a socket for each server, named after the address of its clients. So who knows
-//! the address finds the socket, whether the server's data lies in memory or in a file of any folder.
+//! A folder that only its user can open holds a socket for each server, named after the address of
+//! its clients. So who knows the address finds the socket, whether the server's data lies in memory
+//! or in a file of any folder.
 //!
-//! Not here: what is answered there (`heatsink_gateway::http`), what is asked (`ask_server`, `server_store`).
+//! Not here: what is answered there (`heatsink_gateway::http`), what is asked (`ask_server`,
+//! `server_store`).
 
 use std::fs::{DirBuilder, Permissions};
 use std::io;
@@ -48,8 +50,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens for commands to the server whose clients use `address`. Without it the server works, and its commands do not find it: why is
-/// logged.
+/// Listens for commands to the server whose clients use `address`. Without it the server works, and
+/// its commands do not find it: why is logged.
 pub fn listen(address: SocketAddr) -> Option<OperatorSocket> {
     let mut why = String::new();
     for folder in folders() {
@@ -71,8 +73,8 @@ fn listen_in(folder: &Path, address: SocketAddr) -> io::Result<OperatorSocket> {
         _ => check_private(folder)?,
     }
     let path = path_in(folder, address);
-    // The address is this server's: what a killed one has left behind answers no more. What answers is in another network
-    // namespace, and stays.
+    // The address is this server's: what a killed one has left behind answers no more. What answers
+    // is in another network namespace, and stays.
     match UnixStream::connect(&path) {
         Ok(_) => return Err(io::Error::other("a server of this address answers there")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -84,8 +86,8 @@ fn listen_in(folder: &Path, address: SocketAddr) -> io::Result<OperatorSocket> {
     Ok(OperatorSocket { path, listener, file })
 }
 
-/// The socket of a server of this user, by what `--server` says: the address or endpoint of its clients, or the socket itself.
-/// `None` where no server of this user answers.
+/// The socket of a server of this user, by what `--server` says: the address or endpoint of its
+/// clients, or the socket itself. `None` where no server of this user answers.
 ///
 /// # Errors
 /// Exit 64 for an address that may not be asked.
@@ -113,8 +115,8 @@ pub fn host_and_port(written: &str) -> &str {
     written.trim_start_matches("http://").trim_end_matches('/')
 }
 
-/// Where sockets may lie, in the order in which a server tries them: the folder that systems make for what runs of a user, else one
-/// for temporary files.
+/// Where sockets may lie, in the order in which a server tries them: the folder that systems make
+/// for what runs of a user, else one for temporary files.
 fn folders() -> Vec<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);

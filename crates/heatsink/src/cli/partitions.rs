@@ -17,7 +17,8 @@ const FULL: f64 = 15.0;
 pub struct Args {
     /// The table
     table: String,
-    /// The running server: the address or endpoint of its clients, if it is this user's, or its socket; or its admin address on this machine
+    /// The running server: the address or endpoint of its clients, if it is this user's, or its
+    /// socket; or its admin address on this machine
     #[arg(long, value_name = "HOST:PORT|SOCKET", default_value = "127.0.0.1:8000")]
     server: String,
     /// How they are printed on stdout

@@ -253,7 +253,8 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         };
         carry(store, env, control, status, delay, stopped).await;
     });
-    // Commands work on the store as clients do: they end when clients do, before the gateway leaves its store.
+    // Commands work on the store as clients do: they end when clients do, before the gateway leaves
+    // its store.
     let (stop_commands, commands_stopped) = oneshot::channel::<()>();
     let commands = socket.map(|OperatorSocket { listener, file, .. }| {
         tokio::spawn(gateway.serve_operator(listener, async move {

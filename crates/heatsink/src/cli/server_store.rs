@@ -1,6 +1,8 @@
-//! The store of a running server, by the socket that its user's commands have: DynamoDB's protocol with physical keys.
+//! The store of a running server, by the socket that its user's commands have: DynamoDB's protocol
+//! with physical keys.
 //!
-//! Each call has a connection of its own, so a command outlives a restart of its server. A call is never sent twice from here.
+//! Each call has a connection of its own, so a command outlives a restart of its server. A call is
+//! never sent twice from here.
 //!
 //! Not here: where the socket lies (`operator_socket`).
 
@@ -55,8 +57,8 @@ impl Store for ServerStore {
     }
 }
 
-/// One request, one answer, the connection closed after it: nothing here needs more of HTTP. Who asks follows from the socket, so
-/// nothing is signed.
+/// One request, one answer, the connection closed after it: nothing here needs more of HTTP. Who
+/// asks follows from the socket, so nothing is signed.
 async fn exchange(stream: &mut UnixStream, operation: Operation, body: &Bytes) -> io::Result<(u16, Bytes)> {
     let head = format!(
         "POST {PHYSICAL_PATH} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/x-amz-json-1.0\r\n\

@@ -119,7 +119,8 @@ pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -
     Ok(Opened { store: Arc::new(upstream), region, place, partitions: None })
 }
 
-/// The store of the running server that `--server` names: the address or endpoint of its clients, or its socket.
+/// The store of the running server that `--server` names: the address or endpoint of its clients,
+/// or its socket.
 ///
 /// # Errors
 /// Exit 64 for an address beyond loopback, 69 where no server of this user answers.

@@ -28,7 +28,8 @@ const DEFAULT_ROWS: usize = 30;
 /// What `heatmap` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The running server: the address of its clients, if it is this user's, or its socket; or its admin address on this machine
+    /// The running server: the address of its clients, if it is this user's, or its socket; or its
+    /// admin address on this machine
     #[arg(long, value_name = "HOST:PORT|SOCKET", default_value = "127.0.0.1:8000")]
     server: String,
     /// The time that is drawn: by the second, the minute, ten minutes, the hour

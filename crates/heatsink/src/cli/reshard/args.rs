@@ -50,7 +50,8 @@ pub(super) struct Place {
     /// The table is at the DynamoDB endpoint with this URL: the one behind the gateways, not a gateway
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
-    /// The table is in the memory or the file of this user's running server: the address of its clients, or its socket
+    /// The table is in the memory or the file of this user's running server: the address of its
+    /// clients, or its socket
     #[arg(long, value_name = "HOST:PORT|SOCKET")]
     pub server: Option<String>,
     /// How the result is printed on stdout

@@ -30,7 +30,8 @@ use event::Event;
 /// What `top` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The running server: the address of its clients, if it is this user's, or its socket; or its admin address, beyond this machine with its token
+    /// The running server: the address of its clients, if it is this user's, or its socket; or its
+    /// admin address, beyond this machine with its token
     #[arg(long, value_name = "HOST:PORT|SOCKET", default_value = "127.0.0.1:8000")]
     server: String,
     /// The file with the token of the server's admin address; also HEATSINK_ADMIN_TOKEN
