@@ -71,7 +71,7 @@ bench *arguments:
 
 # Show a system before and after its rule; without a name, list them: `just demo ops-log`
 demo *arguments:
-    cargo run --release -- demo {{ arguments }}
+    cargo run --release --bin heatsink-lab -- demo {{ arguments }}
 
 # Build the API documentation
 docs:

@@ -6,7 +6,7 @@
 | a line that starts the server | runs until it answers, stays for the blocks that follow, and is stopped with Ctrl-C before the next
   `cargo` command: it must exit with 0 and let go of its port |
 | `python`, `js` | run against the server that was started last |
-| `toml` | rules must pass `config check`, a scenario runs in `simulate` |
+| `toml` | rules must pass `config check`, a scenario runs in `heatsink-lab simulate` |
 | `output` | what the block before it printed |
 | `text` | a drawing: nothing |
 
@@ -30,7 +30,7 @@ SERVERS = (["cargo", "run", "--release"], ["cargo", "run", "--release", "--", "s
 RULES = "cargo run --quiet --release -- config check --rules {}"
 # A TOML block with one of these tables is a rules file; any other is a scenario.
 TABLES_OF_RULES = ("[[rule]]", "[[automatic]]", "[fence]")
-SCENARIO = "cargo run --quiet --release -- simulate {}"
+SCENARIO = "cargo run --quiet --release --bin heatsink-lab -- simulate {}"
 
 
 class Failed(Exception):

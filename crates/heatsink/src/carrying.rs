@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join;
-use heatsink::IndexValues;
 use heatsink_control::Control;
 use heatsink_env::Env;
 use heatsink_gateway::Status;
 use heatsink_heat::KeyLoad;
 use heatsink_mover::{Automatic, HeatSource, Runner};
 use heatsink_store::Store;
+
+use crate::values::IndexValues;
 
 /// What one gateway sees.
 struct Seen(Arc<Status>);

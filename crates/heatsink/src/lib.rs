@@ -33,8 +33,10 @@
 //!
 //! Not here: the command line (`main.rs` and beneath).
 
+mod carrying;
 mod values;
 
+pub use carrying::carry;
 pub use heatsink_control::{Fencing, Rules, StartError};
 pub use heatsink_dynamo::{Error, Operation};
 pub use heatsink_gateway::http::Hosts;

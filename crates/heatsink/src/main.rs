@@ -1,15 +1,13 @@
 //! The `heatsink` command: reads its arguments and calls one module per subcommand.
 //!
-//! Not here: anything that a library user could want; that is in the other crates.
+//! Not here: anything that a library user could want; that is in the other crates; demonstrations and
+//! simulation (`heatsink-lab`).
 
-mod carrying;
 mod cli;
-mod demo;
-mod exit;
-mod output;
-mod screen;
 
 use std::process::ExitCode;
+
+use heatsink_terminal::{exit, output, screen};
 
 /// A forwarded request makes some fifty small allocations, often freed on another thread than they were made on.
 #[global_allocator]

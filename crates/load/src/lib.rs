@@ -1,6 +1,6 @@
 //! A thin load client: it sends DynamoDB requests over keep-alive connections and says what came back, and when.
 //!
-//! It serves the benchmarks and `heatsink demo leaderboard`. It is no SDK: no retries, no signatures (a fixed, fake
+//! It serves the benchmarks and `heatsink-lab demo leaderboard`. It is no SDK: no retries, no signatures (a fixed, fake
 //! `Authorization` header), no response parsing beyond the error's type. It calls only loopback addresses, so that
 //! nobody aims it at a real endpoint by mistake.
 //!

@@ -357,7 +357,7 @@ fn moved(case: Case, seed: u64) -> Moved {
 /// How often a case is run.
 const RUNS: u64 = 5;
 
-/// 5,000 puts a second over 16 shards, as `heatsink demo reshard` has them. Two of the shards lie in the drained partition: clients use 625 units of it.
+/// 5,000 puts a second over 16 shards, as `heatsink-lab demo reshard` has them. Two of the shards lie in the drained partition: clients use 625 units of it.
 const VIRAL: Case =
     Case { items: 6_000, shards: 16, puts: 5_000, seconds: 60, way: Duration::from_millis(2) };
 

@@ -3,12 +3,12 @@
 //! The applications speak DynamoDB and know nothing of shards; only the rules differ between before and after. Time is virtual: the
 //! partitions' clock moves with the schedule of the load, so a run is exact, is the same every time, and takes as long as its work. One part is not the
 //! same every time: a conversation that is sharded while messages are sent (`live`).
-//! The same heat in real time and over HTTP is `heatsink demo leaderboard`.
+//! The same heat in real time and over HTTP is `heatsink-lab demo leaderboard`.
 //!
 //! Each system has a page in docs/systems. Its rules are the files in `examples/`. Where an account came with code, `run.py` or `run.mjs`
 //! beside them is the same application in that language, over HTTP and in real time (`clients/run --alone`).
 //!
-//! Not here: the command that runs them (`heatsink demo`), and `heatsink demo leaderboard`, which runs in real time.
+//! Not here: the command that runs them (`heatsink-lab demo`), and `heatsink-lab demo leaderboard`, which runs in real time.
 
 pub mod chat;
 pub mod events;

@@ -4,17 +4,13 @@ mod address;
 mod adopt;
 mod ask_server;
 mod audit;
-mod completions;
 mod config;
 mod confirm;
-mod demo;
-mod draw;
 mod explain;
 mod freeze;
 mod gateways;
 mod heatmap;
 mod hot_keys;
-mod inert;
 mod known_tables;
 mod logs;
 mod open;
@@ -22,9 +18,6 @@ mod operator_socket;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod partitions;
-#[cfg(feature = "simulate")]
-mod plan;
-mod print;
 mod progress;
 mod reshard;
 mod right_flag;
@@ -32,23 +25,19 @@ mod rules;
 mod serve;
 mod server_store;
 mod shards;
-#[cfg(feature = "simulate")]
-mod simulate;
 mod store;
 mod token_file;
 #[cfg(feature = "top")]
 mod top;
-#[cfg(feature = "simulate")]
-mod trace_file;
 mod verify;
 mod watch;
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use heatsink_terminal::arguments::unparsed;
+use heatsink_terminal::{completions, inert, print};
 
-use crate::exit::{Exit, Kind};
 use crate::output::Output;
 
 /// Makes hot DynamoDB partition keys disappear.
@@ -73,8 +62,6 @@ enum Command {
     Config(config::Args),
     /// Shows the physical requests of a request and their cost, without sending it
     Explain(explain::Args),
-    /// Runs a demonstration with sample data, before and after sharding
-    Demo(demo::Args),
     /// Stops layout changes in all gateways until they are allowed again
     Freeze(freeze::Args),
     /// Lists the gateways of a store, and what a layout change waits for
@@ -83,16 +70,10 @@ enum Command {
     Heatmap(heatmap::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
-    /// Simulates the remedies for a key's rates, and recommends one
-    #[cfg(feature = "simulate")]
-    Plan(plan::Args),
     /// Gives hot keys other shards while clients use them
     Reshard(reshard::Args),
     /// Computes how many shards a key needs, with the risk and the cost of reads
     Shards(shards::Args),
-    /// Runs a scenario in virtual time and compares remedies
-    #[cfg(feature = "simulate")]
-    Simulate(simulate::Args),
     /// Shows the hot keys of a running server in the terminal, live
     #[cfg(feature = "top")]
     Top(top::Args),
@@ -113,17 +94,12 @@ impl Command {
             Command::Audit(args) => args.output,
             Command::Config(args) => args.output(),
             Command::Explain(args) => args.output,
-            Command::Demo(args) => args.output,
             Command::Freeze(args) => args.output,
             Command::Gateways(args) => args.output,
             Command::Heatmap(args) => args.output,
             Command::Partitions(args) => args.output,
-            #[cfg(feature = "simulate")]
-            Command::Plan(args) => args.output,
             Command::Reshard(args) => args.output(),
             Command::Shards(args) => args.output,
-            #[cfg(feature = "simulate")]
-            Command::Simulate(args) => args.output,
             #[cfg(feature = "top")]
             Command::Top(args) => args.output,
             Command::Verify(args) => args.output,
@@ -137,7 +113,7 @@ impl Command {
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return unparsed(&error),
+        Err(error) => return unparsed("heatsink", &error, of_the_laboratory),
     };
     let output = cli.command.as_ref().map_or(cli.serve.output, Command::output);
     let log = match &cli.command {
@@ -148,7 +124,7 @@ pub fn run() -> ExitCode {
     // Until the end: then the last spans are sent.
     let _spans = match logs::install(&log) {
         Ok(spans) => spans,
-        Err(exit) => return exit.report(output),
+        Err(exit) => return exit.report("heatsink", output),
     };
     let outcome = match cli.command {
         None => serve::run(cli.serve),
@@ -157,17 +133,12 @@ pub fn run() -> ExitCode {
         Some(Command::Audit(args)) => audit::run(args),
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Explain(args)) => explain::run(args),
-        Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Freeze(args)) => freeze::run(args),
         Some(Command::Gateways(args)) => gateways::run(args),
         Some(Command::Heatmap(args)) => heatmap::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
-        #[cfg(feature = "simulate")]
-        Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Reshard(args)) => reshard::run(args),
         Some(Command::Shards(args)) => shards::run(args),
-        #[cfg(feature = "simulate")]
-        Some(Command::Simulate(args)) => simulate::run(args),
         #[cfg(feature = "top")]
         Some(Command::Top(args)) => top::run(args),
         Some(Command::Verify(args)) => verify::run(args),
@@ -176,30 +147,13 @@ pub fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(exit) => exit.report(output),
+        Err(exit) => exit.report("heatsink", output),
     }
 }
 
-/// Help and version, which were asked for, or arguments that clap refuses. There is no parsed `--output` then; the words are looked at.
-fn unparsed(error: &clap::Error) -> ExitCode {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return match print::written(error.print()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(exit) => exit.report(Output::Text),
-        };
-    }
-    if asks_for_json(std::env::args_os().map(|argument| argument.to_string_lossy().into_owned())) {
-        let rendered = error.render().to_string();
-        let message = rendered.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-        return Exit::usage(message.trim()).report(Output::Json);
-    }
-    // A closed terminal is no reason for another exit code.
-    let _ = error.print();
-    ExitCode::from(Kind::Usage.code())
-}
-
-fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
-    let arguments: Vec<String> = arguments.collect();
-    arguments.iter().any(|argument| argument == "--output=json")
-        || arguments.windows(2).any(|pair| pair == ["--output", "json"])
+/// Names the program that has a command which `heatsink` does not have.
+fn of_the_laboratory(command: &str) -> Option<String> {
+    ["demo", "picture", "plan", "simulate"].contains(&command).then(|| {
+        format!("there is no command {command} here; it is one of heatsink-lab: heatsink-lab {command}")
+    })
 }

@@ -1,24 +1,10 @@
-//! Progress on stderr: only if it is a terminal, and never under `--output json`, so that stderr holds nothing but log lines and the
-//! error there.
+//! The bar of a command that goes over the items of a table in phases.
 
 use heatsink_adopt::{Phase, Progress};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
+pub use heatsink_terminal::progress::bar;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::Output;
-
-/// A bar over `length` steps, or a counter where that is not known. It goes away at the end, and when a command fails.
-pub fn bar(output: Output, length: Option<u64>, template: &str) -> ProgressBar {
-    let target = match output {
-        // Draws nothing where stderr is no terminal.
-        Output::Text => ProgressDrawTarget::stderr(),
-        Output::Json => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(length, target).with_finish(ProgressFinish::AndClear);
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
 
 /// A bar for a command that goes over the items of a table in phases.
 pub struct Bar(ProgressBar);

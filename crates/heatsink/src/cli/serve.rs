@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use futures::future::{Either, join, select};
+use heatsink::carry;
 use heatsink::{Gateway, Limits};
 use heatsink_adopt::INDEX_DELAY;
 use heatsink_control::{Fencing, Memory};
@@ -30,7 +31,6 @@ use super::known_tables::KnownTables;
 use super::operator_socket::{self, OperatorSocket};
 use super::rules::Found;
 use super::{address, open, rules, store};
-use crate::carrying::carry;
 use crate::exit::Exit;
 use crate::output::Output;
 pub use admin::TOKEN_VARIABLE;

@@ -2,6 +2,7 @@
 
 use comfy_table::ColumnConstraint;
 use heatsink_heat::{Advice, Asked, Cause, DEFAULT_RISK, Row, advise};
+use heatsink_terminal::rates::{rate, rates};
 use serde_json::json;
 
 use super::print;
@@ -38,11 +39,6 @@ pub struct Args {
     pub output: Output,
 }
 
-/// A number a second; -0 is 0.
-pub(super) fn rate(text: &str) -> Result<f64, std::num::ParseFloatError> {
-    text.parse::<f64>().map(|rate| rate + 0.0)
-}
-
 /// Runs it.
 pub fn run(args: Args) -> Result<(), Exit> {
     let asked = asked(&args)?;
@@ -67,22 +63,6 @@ fn asked(args: &Args) -> Result<Asked, Exit> {
         partitions: args.partitions,
         risk: args.risk / 100.0,
     })
-}
-
-/// Checks the rates of a key. The peak is the sustained rate where none is given.
-pub(super) fn rates(writes: f64, peak: Option<f64>, reads: f64) -> Result<f64, Exit> {
-    let peak = peak.unwrap_or(writes);
-    for (name, value) in [("--writes", writes), ("--peak", peak), ("--reads", reads)] {
-        if !(0.0..=1e9).contains(&value) {
-            return Err(Exit::usage(format!(
-                "{name} is a rate from 0 to 1,000,000,000 a second, not {value}"
-            )));
-        }
-    }
-    if peak < writes {
-        return Err(Exit::usage(format!("--peak ({peak}) is below --writes ({writes})")));
-    }
-    Ok(peak)
 }
 
 fn json(advice: &Advice) -> serde_json::Value {

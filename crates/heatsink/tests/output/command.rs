@@ -11,6 +11,19 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
+/// The program that has the command: the laboratory's, where it is one of that, else `heatsink`.
+fn program(arguments: &[&str]) -> PathBuf {
+    let heatsink = PathBuf::from(env!("CARGO_BIN_EXE_heatsink"));
+    match arguments.first() {
+        Some(&("demo" | "picture" | "plan" | "simulate")) => {
+            let lab = heatsink.with_file_name(format!("heatsink-lab{}", std::env::consts::EXE_SUFFIX));
+            assert!(lab.exists(), "`cargo test --workspace` builds {}", lab.display());
+            lab
+        }
+        _ => heatsink,
+    }
+}
+
 /// A directory of its own, removed at the end.
 pub struct TestDir(pub PathBuf);
 
@@ -30,7 +43,7 @@ impl TestDir {
 
     /// The command, run here without any AWS configuration but fake credentials.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+        let mut command = Command::new(program(arguments));
         command
             .args(arguments)
             .current_dir(&self.0)

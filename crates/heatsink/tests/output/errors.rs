@@ -166,3 +166,17 @@ fn a_host_name_is_resolved() {
         assert!(text(&done.stdout).starts_with("votes: on-demand"), "{}", text(&done.stderr));
     }
 }
+
+#[test]
+fn a_command_of_the_laboratory_is_named_with_its_program() {
+    let place = TestDir::new("laboratory");
+    for name in ["demo", "picture", "plan", "simulate"] {
+        for more in [&[][..], &["--output", "json"], &["votes"]] {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_heatsink"));
+            let done = command.arg(name).args(more).current_dir(&place.0).output().unwrap();
+            assert_eq!(done.status.code(), Some(64), "{done:?}");
+            assert!(done.stdout.is_empty(), "{done:?}");
+            assert!(text(&done.stderr).contains(&format!("heatsink-lab {name}")), "{done:?}");
+        }
+    }
+}

@@ -64,13 +64,10 @@ fn it_is_drawn_in_letters_and_as_a_picture() {
     assert!(drawn.contains(">game_x<") && drawn.contains("#fcffa4") && drawn.contains("#4cc9f0"), "{drawn}");
     assert!(!drawn.contains("<script") && !drawn.contains('\u{1b}'), "{drawn}");
 
-    if cfg!(feature = "png") {
-        let png = dir.join("heat.png");
-        let (output, _) =
-            told(200, &map(), |server| run(&["heatmap", "--server", server, "--png", png.to_str().unwrap()]));
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(std::fs::read(&png).unwrap().starts_with(b"\x89PNG"));
-    }
+    let png = dir.join("heat.png");
+    let output = run(&["picture", svg.to_str().unwrap(), png.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(std::fs::read(&png).unwrap().starts_with(b"\x89PNG"));
     std::fs::remove_dir_all(dir).unwrap();
 }
 

@@ -35,9 +35,22 @@ fn heatsink_by(mut command: Command) -> Command {
     command
 }
 
+/// The program that has the command: the laboratory's, where it is one of that, else `heatsink`.
+fn program(arguments: &[&str]) -> PathBuf {
+    let heatsink = PathBuf::from(env!("CARGO_BIN_EXE_heatsink"));
+    match arguments.first() {
+        Some(&("demo" | "picture" | "plan" | "simulate")) => {
+            let lab = heatsink.with_file_name(format!("heatsink-lab{}", std::env::consts::EXE_SUFFIX));
+            assert!(lab.exists(), "`cargo test --workspace` builds {}", lab.display());
+            lab
+        }
+        _ => heatsink,
+    }
+}
+
 /// Runs the command to its end.
 pub fn run(args: &[&str]) -> Output {
-    heatsink().args(args).stdin(Stdio::null()).output().unwrap()
+    heatsink_by(Command::new(program(args))).args(args).stdin(Stdio::null()).output().unwrap()
 }
 
 /// A directory of the test's own.

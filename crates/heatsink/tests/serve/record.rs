@@ -1,4 +1,4 @@
-//! `serve --record`, and `simulate --trace` of what it has written.
+//! `serve --record`, and `heatsink-lab simulate --trace` of what it has written.
 
 use std::fs::Permissions;
 use std::io::{Read, Write};

@@ -9,7 +9,7 @@ use super::values::{Length, Rate, Whole, number_or_table};
 /// Tables, what is asked of them, and the remedies to compare.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "A scenario of heatsink simulate")]
+#[schemars(title = "A scenario of heatsink-lab simulate")]
 pub struct Scenario {
     /// One sentence: what happens.
     pub about: String,

@@ -31,7 +31,7 @@ const EVERY: Duration = Duration::from_millis(500);
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// Record which key each request asks for, when, and what it takes, to this new file, for `heatsink simulate --trace`. Of items only keys and sizes are recorded
+    /// Record which key each request asks for, when, and what it takes, to this new file, for `heatsink-lab simulate --trace`. Of items only keys and sizes are recorded
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Stop recording when the file has so many MB; one is some 60,000 requests

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::cli::heatmap::letter;
+use heatsink_terminal::heatmap::text::letter;
+
 use crate::cli::hot_keys::{HotKey, KeyId};
 
 /// How far back it goes, in milliseconds.

@@ -1,10 +1,10 @@
-//! `heatsink completions SHELL`.
+//! The command `completions SHELL`.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::print;
 use crate::exit::Exit;
+use crate::print;
 
 /// What `completions` takes.
 #[derive(Debug, clap::Args)]
@@ -14,8 +14,13 @@ pub struct Args {
 }
 
 /// Prints the script on stdout.
+///
+/// # Errors
+/// Exit 69 where stdout cannot be written to.
 pub fn run<C: CommandFactory>(args: Args) -> Result<(), Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut C::command(), "heatsink", &mut script);
+    let mut command = C::command();
+    let name = command.get_name().to_owned();
+    clap_complete::generate(args.shell, &mut command, name, &mut script);
     print::as_it_is(&String::from_utf8_lossy(&script))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::cli::inert;
+use crate::inert;
 
 /// The heat of keys over time.
 #[derive(Debug, Deserialize)]

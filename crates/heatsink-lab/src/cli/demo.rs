@@ -1,10 +1,11 @@
-//! `heatsink demo`: demonstrations with sample data.
+//! `heatsink-lab demo`: demonstrations with sample data.
 
 use std::sync::Arc;
 
 use clap::Subcommand;
 use heatsink_env::RealEnv;
 use heatsink_systems::{SYSTEMS, System};
+use heatsink_terminal::heatmap;
 use serde_json::json;
 
 use super::print;
@@ -92,7 +93,6 @@ struct Reshard {
     #[arg(long, value_name = "UNITS", default_value_t = heatsink_mover::DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// Draws partitions and throttles over time, as SVG, or as PNG if the file is named so
-    #[cfg(feature = "simulate")]
     #[arg(long, value_name = "FILE")]
     picture: Option<std::path::PathBuf>,
 }
@@ -109,11 +109,9 @@ struct Viral {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=20))]
     gateways: u16,
     /// Draws partitions and throttles over time, as SVG, or as PNG if the file is named so
-    #[cfg(feature = "simulate")]
     #[arg(long, value_name = "FILE")]
     picture: Option<std::path::PathBuf>,
     /// Draws the heat of keys over time, as the first gateway saw it, as SVG, or as PNG if the file is named so
-    #[cfg(feature = "simulate")]
     #[arg(long, value_name = "FILE")]
     heatmap: Option<std::path::PathBuf>,
 }
@@ -151,7 +149,7 @@ fn list(output: Output) -> Result<(), Exit> {
     for (name, about) in all {
         table.add_row([name, about]);
     }
-    let next = "`heatsink demo NAME` runs one before and after its rule.\n";
+    let next = "`heatsink-lab demo NAME` runs one before and after its rule.\n";
     print::text(&(screen::drawn(table, &[]) + next))
 }
 
@@ -188,7 +186,6 @@ fn reshard(args: &Reshard, output: Output) -> Result<(), Exit> {
         automatic: false,
     };
     let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;
-    #[cfg(feature = "simulate")]
     draw(&story, args.picture.as_deref())?;
     tell(&story, output)
 }
@@ -207,19 +204,15 @@ fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
         automatic: true,
     };
     let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;
-    #[cfg(feature = "simulate")]
-    {
-        draw(&story, args.picture.as_deref())?;
-        if let Some(file) = &args.heatmap {
-            super::draw::write(&super::heatmap::picture(&story.heat)?, file)?;
-        }
+    draw(&story, args.picture.as_deref())?;
+    if let Some(file) = &args.heatmap {
+        crate::draw::write(&heatmap::picture(&story.heat)?, file)?;
     }
     tell(&story, output)
 }
 
-#[cfg(feature = "simulate")]
 fn draw(story: &demo::reshard::Story, file: Option<&std::path::Path>) -> Result<(), Exit> {
-    file.map_or(Ok(()), |file| super::draw::write(&story.svg(), file))
+    file.map_or(Ok(()), |file| crate::draw::write(&story.svg(), file))
 }
 
 fn tell(story: &demo::reshard::Story, output: Output) -> Result<(), Exit> {

@@ -109,15 +109,12 @@ pub struct Story {
     pub throttled_by_second: Vec<f64>,
     /// The partitions over time.
     #[serde(skip)]
-    #[cfg_attr(not(feature = "simulate"), allow(dead_code, reason = "for pictures"))]
     pub samples: Vec<Sample>,
     /// The heat of keys, as `GET /_heatsink/heat/map` tells it.
     #[serde(skip)]
-    #[cfg_attr(not(feature = "simulate"), allow(dead_code, reason = "for pictures"))]
     pub heat: String,
     /// What was answered, by interval.
     #[serde(skip)]
-    #[cfg_attr(not(feature = "simulate"), allow(dead_code, reason = "for pictures"))]
     pub intervals: Vec<Interval>,
 }
 
@@ -263,7 +260,6 @@ impl Story {
     }
 
     /// The picture, as SVG.
-    #[cfg(feature = "simulate")]
     pub fn svg(&self) -> String {
         let seconds = |millis: u32| f64::from(millis) / 1_000.0;
         let per_second = |count: u32| f64::from(count) * 1_000.0 / f64::from(STEP);

@@ -95,17 +95,17 @@ impl Exit {
     }
 
     /// Whether the same command may succeed later without a change.
-    #[cfg(feature = "top")]
     pub const fn is_retryable(&self) -> bool {
         self.retryable
     }
 
-    /// Tells the operator on stderr and gives the code: in words, or as one JSON document on one line.
-    pub fn report(self, output: Output) -> ExitCode {
+    /// Tells the operator on stderr and gives the code: in words that begin with the `program`'s name, or as
+    /// one JSON document on one line.
+    pub fn report(self, program: &str, output: Output) -> ExitCode {
         let Exit { kind, reason, retryable } = self;
         let line = match output {
             // A reason may quote a key.
-            Output::Text => format!("heatsink: {}", inert_lines(&reason)),
+            Output::Text => format!("{program}: {}", inert_lines(&reason)),
             Output::Json => {
                 let error = json!({ "kind": kind.name(), "message": reason, "exit_code": kind.code(), "retryable": retryable });
                 inert_json(&json!({ "error": error }).to_string()).into_owned()

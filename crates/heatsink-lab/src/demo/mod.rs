@@ -1,4 +1,4 @@
-//! `heatsink demo leaderboard`: a viral title overloads one partition; the same load, sharded, does not.
+//! `heatsink-lab demo leaderboard`: a viral title overloads one partition; the same load, sharded, does not.
 //!
 //! It runs in real time through the real HTTP front, with an open-loop load and without retries: first unsharded, then sharded, then sharded again
 //! for further titles, because the partitions of shards depend on their names.

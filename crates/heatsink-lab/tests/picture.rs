@@ -1,4 +1,4 @@
-//! The pictures of `heatsink simulate`: a shipped scenario drawn as SVG and as PNG shows what its report says.
+//! The pictures of `heatsink-lab simulate`: a shipped scenario drawn as SVG and as PNG shows what its report says.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ const SCALE: f32 = 2.0;
 
 /// Runs a scenario of three remedies, draws it to `file`, and gives the report.
 fn drawn(file: &Path) -> Json {
-    let done = Command::new(env!("CARGO_BIN_EXE_heatsink"))
+    let done = Command::new(env!("CARGO_BIN_EXE_heatsink-lab"))
         .args(["simulate", "votes", "--output", "json", "--picture"])
         .arg(file)
         .stdin(Stdio::null())
@@ -145,11 +145,32 @@ fn share(pixels: &Pixmap, place: &Rect, colour: [u8; 3]) -> f64 {
 
 #[test]
 fn a_picture_of_another_kind_is_refused_before_anything_runs() {
-    let done = Command::new(env!("CARGO_BIN_EXE_heatsink"))
+    let done = Command::new(env!("CARGO_BIN_EXE_heatsink-lab"))
         .args(["simulate", "votes", "--picture", "votes.gif"])
         .stdin(Stdio::null())
         .output()
         .unwrap();
     assert_eq!(done.status.code(), Some(64));
     assert!(done.stdout.is_empty() && String::from_utf8_lossy(&done.stderr).contains(".svg or .png"));
+}
+
+#[test]
+fn a_picture_of_another_command_becomes_a_png() {
+    let folder = scratch("convert");
+    let (svg, png) = (folder.join("heat.svg"), folder.join("heat.png"));
+    let square = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"4\" height=\"3\"><rect width=\"4\" height=\"3\"/></svg>";
+    std::fs::write(&svg, square).unwrap();
+    let convert = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink-lab"));
+        command.arg("picture").arg(&svg).arg(&png).stdin(Stdio::null()).output().unwrap()
+    };
+    let done = convert();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let pixels = Pixmap::load_png(&png).unwrap();
+    assert_eq!((pixels.width(), pixels.height()), (8, 6));
+    std::fs::remove_file(&svg).unwrap();
+    let done = convert();
+    assert_eq!(done.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("No such file"), "{done:?}");
+    std::fs::remove_dir_all(folder).unwrap();
 }

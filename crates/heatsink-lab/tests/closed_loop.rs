@@ -5,11 +5,15 @@
 
 use std::process::Command;
 
+use heatsink_heat::{Asked, DEFAULT_RISK, advise};
 use serde_json::Value as Json;
 
 fn printed(args: &[&str]) -> Json {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_heatsink")).args(args).args(["--output", "json"]).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_heatsink-lab"))
+        .args(args)
+        .args(["--output", "json"])
+        .output()
+        .unwrap();
     let (text, log) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success(), "{text}{log}");
     serde_json::from_str(&text).unwrap()
@@ -20,8 +24,17 @@ fn relief(gateways: &str) -> u64 {
     let story = printed(&["demo", "viral", "--seconds", "20", "--gateways", gateways]);
     // It exits with 1 unless every accepted put is found once.
     let shards = story["moved"]["shards"].as_u64().unwrap();
-    let advice = printed(&["shards", "--writes", "5000", "--partitions", "60"]);
-    let enough = advice["recommended"]["shards"].as_u64().unwrap();
+    // What `heatsink shards --writes 5000 --partitions 60` recommends.
+    let asked = Asked {
+        writes: 5_000.0,
+        peak: 5_000.0,
+        reads: 0.0,
+        item_bytes: 400,
+        page: 100,
+        partitions: Some(60),
+        risk: DEFAULT_RISK,
+    };
+    let enough = u64::from(advise(asked).recommended.unwrap().shards);
     assert!(
         (enough.div_ceil(2)..=2 * enough).contains(&shards),
         "{shards} shards, where {enough} are enough"

@@ -1,29 +1,19 @@
 //! `heatsink heatmap`: the heat of keys over time, as a running server has seen it: in a terminal, or as a picture.
 //!
-//! Not here: what a server has seen (`GET /_heatsink/heat/map`), the same map in a browser (the page of the admin address).
-
-mod map;
-mod scale;
-mod svg;
-mod text;
+//! Not here: how it is drawn (`heatsink-terminal`), PNG of it (`heatsink-lab picture`).
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use heatsink_terminal::heatmap::{DEFAULT_ROWS, Map, svg, text};
 
-use super::{ask_server, draw, operator_socket, print};
-use crate::exit::Exit;
+use super::{ask_server, operator_socket, print};
+use crate::exit::{Exit, in_words};
 use crate::output::Output;
 use crate::screen;
-use map::Map;
-#[cfg(feature = "top")]
-pub use text::letter;
 
 /// Columns of text where nothing tells the width: stdout is a file or a pipe.
 const DEFAULT_COLUMNS: u16 = 120;
-
-/// Keys that are drawn.
-const DEFAULT_ROWS: usize = 30;
 
 /// What `heatmap` takes.
 #[derive(Debug, clap::Args)]
@@ -38,13 +28,10 @@ pub struct Args {
     /// So many keys, the hottest ones
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROWS)]
     rows: usize,
-    /// Draw it to this file as PNG
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "text"])]
-    png: Option<PathBuf>,
-    /// Draw it to this file as SVG
+    /// Draw it to this file as SVG (`heatsink-lab picture` makes PNG of that)
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     svg: Option<PathBuf>,
-    /// Draw it in letters on stdout (what it does without --png and --svg)
+    /// Draw it in letters on stdout (what it does without --svg)
     #[arg(long)]
     text: bool,
     /// How it is printed on stdout: `json` is what the server tells
@@ -65,13 +52,6 @@ enum Span {
     FourWeeks,
 }
 
-/// The picture of a map that a gateway told, from its first load to its last.
-pub fn picture(told: &str) -> Result<String, Exit> {
-    let map: Map = serde_json::from_str(told)
-        .map_err(|problem| Exit::software(format!("the map cannot be read: {problem}")))?;
-    Ok(svg::draw(&map.trimmed(), DEFAULT_ROWS))
-}
-
 /// Asks the server and draws what it says. Exit 69 when there is no server or it measures no heat.
 pub fn run(args: Args) -> Result<(), Exit> {
     let server = operator_socket::host_and_port(&args.server);
@@ -85,10 +65,10 @@ pub fn run(args: Args) -> Result<(), Exit> {
     }
     let map: Map = serde_json::from_str(&body)
         .map_err(|problem| Exit::failed(format!("the server's answer cannot be read: {problem}")))?;
-    if let Some(file) = &args.png {
-        draw::png(&svg::draw(&map, args.rows), file)?;
-    } else if let Some(file) = &args.svg {
-        draw::svg(&svg::draw(&map, args.rows), file)?;
+    if let Some(file) = &args.svg {
+        std::fs::write(file, svg::draw(&map, args.rows)).map_err(|error| {
+            Exit::unavailable(format!("cannot write {}: {}", file.display(), in_words(&error)))
+        })?;
     }
     match args.output {
         Output::Json => print::as_it_is(&format!(
@@ -96,7 +76,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 ",
             body.trim_end()
         )),
-        Output::Text if args.png.is_some() || args.svg.is_some() => Ok(()),
+        Output::Text if args.svg.is_some() => Ok(()),
         Output::Text => {
             let columns = screen::columns().unwrap_or(DEFAULT_COLUMNS);
             print::as_it_is(&text::draw(&map, args.rows, usize::from(columns)))

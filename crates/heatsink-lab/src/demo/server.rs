@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::channel::oneshot;
-use heatsink::{Builder, Embedded, Gateway, Store};
+use heatsink::{Builder, Embedded, Gateway, Store, carry};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::Env;
 use heatsink_gateway::{Service, Status, http};
@@ -20,7 +20,6 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::workload;
-use crate::carrying::carry;
 use crate::exit::Exit;
 
 /// A running server.

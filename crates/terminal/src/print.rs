@@ -1,4 +1,4 @@
-//! Writes results on stdout. A reader that closes the pipe early (`heatsink simulate … | head`) is no failure: the rest is dropped in
+//! Writes results on stdout. A reader that closes the pipe early (`heatsink audit … | head`) is no failure: the rest is dropped in
 //! silence, and the command's own outcome decides the exit code.
 //!
 //! Not here: errors, which go to stderr (`exit`); the width of text and tables (`screen`).

@@ -1,4 +1,4 @@
-//! `heatsink simulate`: runs a scenario in virtual time, its remedies side by side.
+//! `heatsink-lab simulate`: runs a scenario in virtual time, its remedies side by side.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +7,8 @@ use heatsink_simulate::numbers::{grouped, percent};
 use heatsink_simulate::scenario::{Fault, Loaded};
 use heatsink_simulate::{Report, scenario_of_trace, shipped, simulate};
 
-use super::{draw, print, progress, trace_file};
+use super::{print, progress, trace_file};
+use crate::draw;
 use crate::exit::{Exit, in_words};
 use crate::output::Output;
 use crate::screen;
@@ -93,7 +94,7 @@ fn load(scenario: &str, skip_bad: bool) -> Result<Loaded, Exit> {
         return match shipped::shipped(scenario) {
             Some(loaded) => loaded.map_err(|fault| Exit::software(fault.to_string())),
             None => Err(Exit::usage(format!(
-                "there is no file and no shipped scenario named {scenario}; `heatsink simulate` lists the shipped ones"
+                "there is no file and no shipped scenario named {scenario}; `heatsink-lab simulate` lists the shipped ones"
             ))),
         };
     }
@@ -122,7 +123,7 @@ fn list(output: Output) -> Result<(), Exit> {
         table.add_row([name.to_owned(), about]);
     }
     let first = shipped::SHIPPED.first().map_or("NAME", |(name, _)| name);
-    print::text(&format!("{}Run one: heatsink simulate {first}\n", screen::drawn(table, &[])))
+    print::text(&format!("{}Run one: heatsink-lab simulate {first}\n", screen::drawn(table, &[])))
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 1")]

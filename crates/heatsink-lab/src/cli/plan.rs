@@ -1,4 +1,4 @@
-//! `heatsink plan`: the remedies for a key whose rates are known or feared, simulated side by side, and one recommendation.
+//! `heatsink-lab plan`: the remedies for a key whose rates are known or feared, simulated side by side, and one recommendation.
 //!
 //! Not here: the simulation (`heatsink-simulate`), the recommendation (`heatsink_heat::advice`).
 
@@ -7,10 +7,11 @@ use heatsink_heat::{Asked, DEFAULT_RISK, advise, assess, units_per_write};
 use heatsink_simulate::numbers::{grouped, percent};
 use heatsink_simulate::scenario::{Loaded, MAX_RATE};
 use heatsink_simulate::{Report, Run};
+use heatsink_terminal::rates::{rate, rates};
 use serde_json::{Value as Json, json};
 
+use super::print;
 use super::simulate::{milliseconds, simulated};
-use super::{print, shards};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::screen;
@@ -22,13 +23,13 @@ const DAYS: f64 = 730.0 / 24.0;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Sustained writes of the key a second
-    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0, value_parser = shards::rate)]
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0, value_parser = rate)]
     writes: f64,
     /// Writes a second at its peaks, half a minute in each five [default: the sustained rate]
-    #[arg(long, value_name = "PER_SECOND", value_parser = shards::rate)]
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
     peak: Option<f64>,
     /// Reads of a page in order a second, a top 100 for example
-    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0, value_parser = shards::rate)]
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0, value_parser = rate)]
     reads: f64,
     /// Items of a page
     #[arg(long, value_name = "ITEMS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -75,7 +76,7 @@ struct Plan {
 
 impl Plan {
     fn of(args: &Args) -> Result<Plan, Exit> {
-        let peak = shards::rates(args.writes, args.peak, args.reads)?;
+        let peak = rates(args.writes, args.peak, args.reads)?;
         if args.writes + args.reads <= 0.0 {
             return Err(Exit::usage("expected --writes, --reads or both"));
         }

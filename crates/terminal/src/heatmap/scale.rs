@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_same_scale() {
-        let page = include_str!("../../../../gateway/src/http/page/scale.js");
+        let page = include_str!("../../../gateway/src/http/page/scale.js");
         for [red, green, blue] in STOPS {
             assert!(page.contains(&format!("\"#{red:02x}{green:02x}{blue:02x}\"")));
         }

@@ -1,4 +1,4 @@
-//! `heatsink demo reshard` and `heatsink demo viral`: a key burns its partition, is sharded while clients go on writing, by a command or by the gateways
+//! `heatsink-lab demo reshard` and `heatsink-lab demo viral`: a key burns its partition, is sharded while clients go on writing, by a command or by the gateways
 //! themselves, and everything that they wrote is counted.
 //!
 //! It runs in real time through the real HTTP fronts of several gateways, with an open-loop load and without retries.
