@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::serve::TOKEN_VARIABLE;
+use super::token_file::TOKEN_VARIABLE;
 use super::{address, operator_socket};
 use crate::exit::{Exit, in_words};
 

@@ -33,7 +33,6 @@ use super::rules::Found;
 use super::{address, open, rules, store};
 use crate::exit::Exit;
 use crate::output::Output;
-pub use admin::TOKEN_VARIABLE;
 
 use admin::Admin;
 pub use descriptors::provide as provide_descriptors;

@@ -7,6 +7,9 @@ use std::path::Path;
 
 use crate::exit::in_words;
 
+/// Holds the token where no file does.
+pub const TOKEN_VARIABLE: &str = "HEATSINK_ADMIN_TOKEN";
+
 /// The most bytes that are read of it.
 const MOST: u64 = 64 << 10;
 

@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use heatsink_gateway::http::{Access, Hosts, Token};
 use tokio::net::TcpListener;
 
-use crate::cli::{address, token_file};
+use crate::cli::address;
+use crate::cli::token_file::{self, TOKEN_VARIABLE};
 use crate::exit::Exit;
-
-/// Holds the token where no file does.
-pub const TOKEN_VARIABLE: &str = "HEATSINK_ADMIN_TOKEN";
 
 /// What `serve` takes for it.
 #[derive(Debug, clap::Args)]
