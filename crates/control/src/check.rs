@@ -92,7 +92,7 @@ pub struct Named {
 /// # Errors
 /// The store's.
 pub async fn check(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &Rules) -> Result<Checked, Error> {
-    let registry = Registry::new(store, env, &rules.fence().registry).expecting(&rules.fence().expectation);
+    let registry = rules.fence().registry_in(store, env);
     let mut checked =
         Checked { rules: rules.iter().map(|_| Named::default()).collect(), ..Checked::default() };
     let mut start = Json::Null;

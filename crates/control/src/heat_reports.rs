@@ -2,7 +2,7 @@
 //!
 //! A report is advice, not truth: it may be lost, late or written twice. All lie in one partition, so one Query reads them.
 //!
-//! Not here: what a report says (`heatsink_heat::KeyLoad`), and who acts on it (`heatsink_mover`).
+//! Not here: what a report says (`heatsink_heat::KeyLoad`), and who acts on it (`heatsink_workers`).
 
 use heatsink_dynamo::{Code, Error, Operation};
 use serde_json::{Value as Json, json};

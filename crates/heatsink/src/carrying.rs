@@ -1,6 +1,6 @@
 //! What a gateway does beside answering: it carries out reshards that were asked for, and asks for those that hot keys need.
 //!
-//! Not here: how (`heatsink-mover`), which keys are hot (`heatsink-gateway`).
+//! Not here: how (`heatsink-workers`), which keys are hot (`heatsink-gateway`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,8 @@ use heatsink_control::Control;
 use heatsink_env::Env;
 use heatsink_gateway::Status;
 use heatsink_heat::KeyLoad;
-use heatsink_mover::{Automatic, HeatSource, Runner};
 use heatsink_store::Store;
-
-use crate::values::IndexValues;
+use heatsink_workers::{Automatic, HeatSource, Runner};
 
 /// What one gateway sees.
 struct Seen(Arc<Status>);
@@ -40,8 +38,7 @@ pub async fn carry(
     stop: impl Future<Output = ()> + Send,
 ) {
     let stop = stop.shared();
-    let values = Arc::new(IndexValues { delay });
-    let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone(), values);
+    let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone()).with_index_delay(delay);
     let automatic = Automatic::new(store, env, control, Arc::new(Seen(status)));
     join(runner.run(stop.clone()), automatic.run(stop)).await;
 }

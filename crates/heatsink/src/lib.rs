@@ -28,20 +28,18 @@
 //! # }
 //! ```
 //!
-//! A [`Runner`] beside the gateway ([`runner`]) carries out what `heatsink reshard` asks for. Other gateways of the store rely on that if the gateway's
+//! A [`Runner`] beside the gateway carries out what `heatsink reshard` asks for. Other gateways of the store rely on that if the gateway's
 //! [`Fencing`] is [`carrying`](Fencing::carrying).
 //!
 //! Not here: the command line (`main.rs` and beneath).
 
 mod carrying;
-mod values;
 
 pub use carrying::carry;
 pub use heatsink_control::{Fencing, Rules, StartError};
 pub use heatsink_dynamo::{Error, Operation};
 pub use heatsink_gateway::http::Hosts;
 pub use heatsink_gateway::{Builder, Gateway, Limits};
-pub use heatsink_mover::Runner;
 pub use heatsink_store::Store;
 pub use heatsink_store::embedded::Embedded;
-pub use values::{IndexValues, runner};
+pub use heatsink_workers::Runner;

@@ -11,10 +11,10 @@ use heatsink_control::{Changer, Control, Fencing, Rules};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service};
-use heatsink_mover::{Options, Progress, Reshard};
 use heatsink_reshard::{Phase, State};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::{Progress, Reshard, ReshardOptions};
 use serde_json::{Value as Json, json};
 use tokio::task::AbortHandle;
 
@@ -32,15 +32,13 @@ straggler = "2s"
 struct StopsAtHold(Mutex<Option<AbortHandle>>);
 
 impl Progress for StopsAtHold {
-    fn phase(&self, state: State) {
+    fn state(&self, state: State) {
         if matches!(state, State::Moving { phase: Phase::Hold, .. })
             && let Some(gateway) = self.0.lock().unwrap().take()
         {
             gateway.abort();
         }
     }
-
-    fn moved(&self, _: u64) {}
 }
 
 async fn call(service: &Service, operation: Operation, body: &Json) -> Result<Json, Error> {
@@ -111,7 +109,7 @@ async fn a_gateway_that_stops_holds_the_key_up_for_its_short_lease_alone() {
 
     let progress = StopsAtHold(Mutex::new(kept.pop()));
     let reshard = Reshard::prepare(raw.clone(), env.clone(), &rules, "Scores", b"game", 4, false);
-    let options = Options { exclusive: false, rate: u32::MAX };
+    let options = ReshardOptions { exclusive: false, rate: u32::MAX };
     let report = reshard.await.unwrap().run(options, &progress).await.unwrap();
     assert_eq!(report.to, 4);
     assert!(progress.0.lock().unwrap().is_none(), "the gateway was stopped");

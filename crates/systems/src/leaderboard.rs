@@ -4,8 +4,8 @@
 //! player, so a player's score is found by its key, and in the second table a new score replaces the old one.
 
 use futures::future::{Either, FutureExt, select};
-use heatsink_adopt::{Direction, Report};
 use heatsink_dynamo::Operation;
+use heatsink_workers::{AdoptionReport, Direction};
 use serde_json::{Value as Json, json};
 
 use crate::stage::{Fault, Load, Stage, strings};
@@ -121,7 +121,7 @@ async fn yesterday(story: &mut Story) -> Result<(), Fault> {
 }
 
 /// Adopts while clients read the top through a gateway with an older state. Counts exact answers, retryable refusals and wrong answers.
-async fn adopt_beside_readers(old: &Stage, best: &[String]) -> Result<(Report, [u32; 3]), Fault> {
+async fn adopt_beside_readers(old: &Stage, best: &[String]) -> Result<(AdoptionReport, [u32; 3]), Fault> {
     let query = top("Leaderboards", 100);
     let [mut exact, mut refused, mut wrong] = [0; 3];
     let mut count = |answer: Result<Json, Fault>| match answer {

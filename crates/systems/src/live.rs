@@ -15,11 +15,11 @@ use heatsink_control::{Changer, Fencing, Rules};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, ManualEnv, RealEnv};
 use heatsink_gateway::Gateway;
-use heatsink_mover::{DEFAULT_RATE, Options, Progress, Report, Reshard};
 use heatsink_physics::Quotas;
 use heatsink_reshard::{Phase, State};
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
+use heatsink_workers::{DEFAULT_RATE, Progress, Reshard, ReshardOptions, ReshardReport};
 use serde_json::Value as Json;
 
 use crate::stage::{Fault, Load, strings, throttled};
@@ -45,7 +45,7 @@ pub struct Sharded {
     /// From the cutover on, while items move and after that.
     pub after: Load,
     /// What was moved.
-    pub report: Report,
+    pub report: ReshardReport,
 }
 
 /// How the load goes on.
@@ -98,7 +98,7 @@ impl Live {
             self.clock.sleep(Duration::from_secs(1) * before / pace.per_second).await;
             let prepared =
                 Reshard::prepare(self.store.clone(), env, &rules, table, key.as_bytes(), shards, false);
-            prepared.await?.run(Options { exclusive: false, rate: DEFAULT_RATE }, &moves).await
+            prepared.await?.run(ReshardOptions { exclusive: false, rate: DEFAULT_RATE }, &moves).await
         };
         let mut reshard = pin!(reshard.fuse());
         let mut keep = pin!(self.gateway.control().keep().fuse());
@@ -182,11 +182,9 @@ impl Moves {
 }
 
 impl Progress for Moves {
-    fn phase(&self, state: State) {
+    fn state(&self, state: State) {
         if matches!(state, State::Moving { phase: Phase::Move, .. } | State::Stable { .. }) {
             self.0.store(true, Ordering::Relaxed);
         }
     }
-
-    fn moved(&self, _: u64) {}
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{Env, HastyEnv, ManualEnv};
@@ -16,6 +15,7 @@ use heatsink_physics::Quotas;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
+use heatsink_workers::{Adoption, AdoptionOptions, AdoptionReport, Direction, Unwatched, WorkerError};
 use serde_json::{Value as Json, json};
 
 /// Requests that are under way at the same time.
@@ -104,13 +104,18 @@ impl Stage {
     ///
     /// # Errors
     /// Why it is not possible, or where it stopped.
-    pub async fn adopt(&self, table: &str, rules: &str, direction: Direction) -> Result<Report, Fault> {
+    pub async fn adopt(
+        &self,
+        table: &str,
+        rules: &str,
+        direction: Direction,
+    ) -> Result<AdoptionReport, Fault> {
         let env: Arc<dyn Env> = Arc::new(HastyEnv(self.clock.clone()));
-        let fault = |error: AdoptError| Fault(error.to_string());
+        let fault = |error: WorkerError| Fault(error.to_string());
         let adoption = Adoption::prepare(self.store.clone(), env, &read(rules)?, table, direction)
             .await
             .map_err(fault)?;
-        adoption.run(Options { concurrency: 16, exclusive: false }, &Unwatched).await.map_err(fault)
+        adoption.run(AdoptionOptions { concurrency: 16, exclusive: false }, &Unwatched).await.map_err(fault)
     }
 
     /// One request, as a client would have it answered.
@@ -259,14 +264,6 @@ pub(crate) fn create(table: &str, [hash, range]: [&str; 2], indexes: &[(&str, [&
         body["GlobalSecondaryIndexes"] = Json::Array(indexes);
     }
     body
-}
-
-/// Shows no progress.
-struct Unwatched;
-
-impl Progress for Unwatched {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
 }
 
 fn read(rules: &str) -> Result<Rules, Fault> {

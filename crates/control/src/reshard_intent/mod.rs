@@ -5,10 +5,10 @@
 //! be lost, or carried out twice, and no item is. All intents lie in one partition, so one Query lists them. Every write is conditional on the intent's
 //! version.
 //!
-//! - [`Steering`], [`ProgressSink`]: what whoever carries one out is told meanwhile, and tells.
+//! - [`Steering`]: what whoever carries one out is told meanwhile.
 //! - `item`: how an intent is stored. `on_record`: how it is read and written.
 //!
-//! Not here: who carries an intent out, and when (`heatsink_mover::Runner`).
+//! Not here: who carries an intent out, and when (`heatsink_workers::Runner`).
 
 mod item;
 mod on_record;
@@ -20,7 +20,7 @@ use heatsink_dynamo::{Error, KeyType};
 use heatsink_layout::{By, Phase};
 use serde::{Deserialize, Serialize};
 
-pub use steering::{ProgressSink, Steering};
+pub use steering::Steering;
 
 /// The layout that an operator wants a key to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,6 @@
-//! What passes between a reshard that is carried out and whoever carries it out: what the operator wants of it now, and how far it is.
+//! What the operator wants of a reshard while it is carried out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use heatsink_layout::Phase;
 
 /// Pauses and cancels a reshard that runs. By default it is neither.
 #[derive(Debug, Default)]
@@ -42,14 +40,4 @@ impl Steering {
     pub fn comes_too_late(&self) {
         self.too_late.store(true, Ordering::Relaxed);
     }
-}
-
-/// Is told how far the reshard of a value is. Called often: must be fast.
-pub trait ProgressSink: Send + Sync {
-    /// The value is in that phase from now on; in none where it rests.
-    fn phase(&self, phase: Option<Phase>);
-    /// So many items have been rewritten by this run.
-    fn rewritten(&self, items: u64);
-    /// About so many were to be rewritten when this run began.
-    fn to_rewrite(&self, items: u64);
 }

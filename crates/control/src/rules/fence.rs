@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use heatsink_env::Env;
 use heatsink_fence::Bounds;
+use heatsink_store::Store;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -11,7 +13,7 @@ use toml::Spanned;
 use super::RulesError;
 use super::fault::Fault;
 use crate::memory::Expectation;
-use crate::registry::REGISTRY;
+use crate::registry::{REGISTRY, Registry};
 
 /// How the gateways of a store agree on layout changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,13 @@ pub struct FenceSettings {
     pub bounds: Bounds,
     /// Whether the store has to have its registry, and what is remembered of it.
     pub expectation: Arc<Expectation>,
+}
+
+impl FenceSettings {
+    /// The registry, in a store of which is expected what is expected of its registry.
+    pub fn registry_in(&self, store: Arc<dyn Store>, env: Arc<dyn Env>) -> Registry {
+        Registry::new(store, env, &self.registry).expecting(&self.expectation)
+    }
 }
 
 impl Default for FenceSettings {

@@ -90,7 +90,7 @@ struct Reshard {
     #[arg(long)]
     conditional: bool,
     /// The most capacity units a second that moving items takes of the old shards, where clients leave so many
-    #[arg(long, value_name = "UNITS", default_value_t = heatsink_mover::DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "UNITS", default_value_t = heatsink_workers::DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// Draws partitions and throttles over time, as SVG, or as PNG if the file is named so
     #[arg(long, value_name = "FILE")]
@@ -200,7 +200,7 @@ fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
         items: 200,
         gateways: args.gateways.into(),
         conditional: false,
-        rate: heatsink_mover::DEFAULT_RATE,
+        rate: heatsink_workers::DEFAULT_RATE,
         automatic: true,
     };
     let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;

@@ -7,9 +7,9 @@ mod dialogue;
 
 use std::sync::Arc;
 
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Survey};
 use heatsink_control::Rules;
 use heatsink_env::{Env, RealEnv};
+use heatsink_workers::{Adoption, AdoptionOptions, Direction, Survey, WorkerError};
 use serde_json::json;
 
 use super::open::open_existing;
@@ -57,7 +57,7 @@ async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exi
             true => Adoption::prepare_anew(store, env, &rules, &args.table).await?,
             false => Adoption::prepare(store, env, &rules, &args.table, direction).await?,
         };
-        Ok::<_, AdoptError>(if args.as_logical_keys { adoption.with_logical_keys() } else { adoption })
+        Ok::<_, WorkerError>(if args.as_logical_keys { adoption.with_logical_keys() } else { adoption })
     };
     let mut adoption = prepare().await.map_err(not_begun)?;
     loop {
@@ -98,7 +98,8 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
     let (rest, undoes) = (adoption.rest_of_the_way_back(), adoption.undoes_a_change());
     // A file has one process at a time; an upstream may have gateways that have yet to notice.
     let exclusive = args.upstream.is_none();
-    let report = adoption.run(Options { concurrency: CONCURRENCY, exclusive }, &bar).await.map_err(exit)?;
+    let report =
+        adoption.run(AdoptionOptions { concurrency: CONCURRENCY, exclusive }, &bar).await.map_err(exit)?;
     bar.done();
     let document = serde_json::to_value(&report).map_err(|error| Exit::software(error.to_string()))?;
     let (table, indexes) = (&report.table, report.indexes.join(", "));

@@ -34,7 +34,7 @@ pub fn install(log: &Log) -> Result<Option<Spans>, Exit> {
     let asked = std::env::var("RUST_LOG").ok().and_then(|levels| levels.parse::<Targets>().ok());
     let usual = || {
         let usual = Targets::new().with_default(Level::WARN);
-        usual.with_target("aws_config", LevelFilter::OFF).with_target("heatsink_mover", Level::INFO)
+        usual.with_target("aws_config", LevelFilter::OFF).with_target("heatsink_workers", Level::INFO)
     };
     let access = if log.requests { LevelFilter::INFO } else { LevelFilter::OFF };
     let targets = asked.unwrap_or_else(usual).with_target(ACCESS_LOG, access);

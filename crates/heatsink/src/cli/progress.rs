@@ -1,7 +1,7 @@
 //! The bar of a command that goes over the items of a table in phases.
 
-use heatsink_adopt::{Phase, Progress};
 pub use heatsink_terminal::progress::bar;
+use heatsink_workers::{Phase, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::Output;

@@ -19,12 +19,12 @@ use clap::ValueEnum;
 use futures::future::{Either, join, select};
 use heatsink::carry;
 use heatsink::{Gateway, Limits};
-use heatsink_adopt::INDEX_DELAY;
 use heatsink_control::{Fencing, Memory};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
 use heatsink_physics::Quotas;
 use heatsink_store::embedded::Synchronous;
+use heatsink_workers::INDEX_DELAY;
 use tokio::sync::oneshot;
 
 use super::known_tables::KnownTables;

@@ -5,8 +5,8 @@ mod rebuild;
 
 use std::sync::Arc;
 
-use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
 use heatsink_env::{Env, RealEnv};
+use heatsink_workers::verify::{Class, Findings, Repaired, Verification, VerifyError};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 

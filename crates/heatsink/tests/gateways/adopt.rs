@@ -9,16 +9,15 @@ use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_adopt::{
-    Adoption, Direction, Options, Phase, Progress, Report, ValueAsked, ValueOptions, ValueReshard,
-};
-use heatsink_control::reshard_intent::ProgressSink;
 use heatsink_control::{Changer, Control, Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
 use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::{
+    Adoption, AdoptionOptions, AdoptionReport, Direction, Unwatched, ValueAsked, ValueOptions, ValueReshard,
+};
 use serde_json::{Value as Json, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -122,13 +121,13 @@ impl Town {
         }
     }
 
-    fn adopt(self: &Arc<Self>, rules: &Rules, direction: Direction) -> Report {
+    fn adopt(self: &Arc<Self>, rules: &Rules, direction: Direction) -> AdoptionReport {
         let store = Arc::new(Slow(Arc::clone(self), AtomicU64::new(0)));
         let _time = self.runtime.enter();
         block_on(async {
             let env = Arc::new(RealEnv);
             let adoption = Adoption::prepare(store, env, rules, "Tasks", direction).await.unwrap();
-            adoption.run(Options { concurrency: 2, exclusive: false }, &Quiet).await.unwrap()
+            adoption.run(AdoptionOptions { concurrency: 2, exclusive: false }, &Unwatched).await.unwrap()
         })
     }
 
@@ -151,7 +150,7 @@ impl Town {
             let reshard = ValueReshard::prepare(store, Arc::new(RealEnv), &rules, asked).await.unwrap();
             let delay = Duration::from_millis(50);
             let options = ValueOptions { concurrency: 2, exclusive: false, delay, rate: u32::MAX };
-            reshard.run(options, &Quiet).await.unwrap().rewritten
+            reshard.run(options, &Unwatched).await.unwrap().moved
         })
     }
 
@@ -247,19 +246,6 @@ impl Store for Slow {
         }
         self.0.raw.call(operation, body)
     }
-}
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
-}
-
-impl ProgressSink for Quiet {
-    fn phase(&self, _: Option<heatsink_layout::Phase>) {}
-    fn rewritten(&self, _: u64) {}
-    fn to_rewrite(&self, _: u64) {}
 }
 
 fn item(pk: &str, sk: &str, status: Option<&str>, at: usize) -> Json {

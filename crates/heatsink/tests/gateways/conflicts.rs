@@ -7,12 +7,12 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink::Gateway;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
 use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, HastyEnv, ManualEnv};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::{Adoption, AdoptionOptions, Direction, Unwatched};
 use serde_json::{Value as Json, json};
 
 const INDEX: &str =
@@ -52,13 +52,6 @@ impl Store for Busy {
     }
 }
 
-struct Quiet;
-
-impl Progress for Quiet {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
-}
-
 /// A gateway before a table of which an index is being adopted, if `turning`.
 async fn gateway(turning: bool) -> (Arc<Busy>, Gateway) {
     let busy = Arc::new(Busy {
@@ -86,8 +79,8 @@ async fn gateway(turning: bool) -> (Arc<Busy>, Gateway) {
         store.call(Operation::PutItem, Bytes::from(put.to_string())).await.unwrap();
         let adoption =
             Adoption::prepare(Arc::clone(&store), Arc::clone(&env), &rules, "Tasks", Direction::Adopt).await;
-        let options = Options { concurrency: 2, exclusive: true };
-        assert!(adoption.unwrap().run(options, &Quiet).await.is_err());
+        let options = AdoptionOptions { concurrency: 2, exclusive: true };
+        assert!(adoption.unwrap().run(options, &Unwatched).await.is_err());
     }
     let service = Gateway::builder(store).env(env).rules(rules).start().await.unwrap();
     // Looks the table up.
@@ -181,6 +174,6 @@ async fn a_table_whose_index_keys_migrate_is_not_deleted() {
     let env: Arc<dyn Env> = Arc::new(HastyEnv(ManualEnv::seeded(8)));
     let rules = Rules::read("rules", INDEX).unwrap();
     let adoption = Adoption::prepare(store, env, &rules, "Tasks", Direction::Adopt).await.unwrap();
-    adoption.run(Options { concurrency: 2, exclusive: true }, &Quiet).await.unwrap();
+    adoption.run(AdoptionOptions { concurrency: 2, exclusive: true }, &Unwatched).await.unwrap();
     call(&service, delete).await.unwrap();
 }

@@ -5,27 +5,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::executor::block_on;
 use heatsink::Gateway;
-use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Progress};
 use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::{Adoption, AdoptionOptions, AsItLies, Direction, Layouts, Unwatched, WorkerError};
 use serde_json::{Value as Json, json};
 
-const OPTIONS: Options = Options { concurrency: 4, exclusive: true };
+const OPTIONS: AdoptionOptions = AdoptionOptions { concurrency: 4, exclusive: true };
 const ITEMS: usize = 40;
 const CALCULATED: &str = "[[rule]]\ntable = \"Board*\"\nstrategy = \"calculated\"\nshards = 6\n";
 const BUCKETS: &str = "[[rule]]\ntable = \"Board*\"\nstrategy = \"bucket\"\nbucket = \"day\"\nshards = 3\n";
 const WITH_INDEX: &str = "[[rule]]\ntable = \"Board*\"\nstrategy = \"calculated\"\nshards = 6\n[[rule]]\ntable = \"Board*\"\nindex = \"by-status\"\n\
                           strategy = \"calculated\"\nshards = 4\n";
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
-}
 
 fn store() -> Arc<dyn Store> {
     Arc::new(Embedded::memory().unwrap())
@@ -108,7 +101,7 @@ fn found(store: &Arc<dyn Store>, rules: &str, table: &str) -> (usize, usize) {
     (query(None), query(Some("by-status")))
 }
 
-fn adopt(store: &Arc<dyn Store>, rules: &str, table: &str, anew: bool) -> Result<u64, AdoptError> {
+fn adopt(store: &Arc<dyn Store>, rules: &str, table: &str, anew: bool) -> Result<u64, WorkerError> {
     let rules = Rules::read("rules", rules).unwrap();
     block_on(async {
         let (store, env) = (Arc::clone(store), Arc::new(RealEnv));
@@ -116,15 +109,15 @@ fn adopt(store: &Arc<dyn Store>, rules: &str, table: &str, anew: bool) -> Result
             false => Adoption::prepare(store, env, &rules, table, Direction::Adopt).await?,
             true => Adoption::prepare_anew(store, env, &rules, table).await?,
         };
-        Ok(adoption.run(OPTIONS, &Quiet).await?.items)
+        Ok(adoption.run(OPTIONS, &Unwatched).await?.items)
     })
 }
 
-fn record(store: &Arc<dyn Store>, layouts: Layouts<'_>, table: &str) -> Result<u64, AdoptError> {
+fn record(store: &Arc<dyn Store>, layouts: Layouts<'_>, table: &str) -> Result<u64, WorkerError> {
     block_on(async {
         let fencing = Fencing::exclusive(Rules::default().fence());
         let ready = AsItLies::prepare(Arc::clone(store), Arc::new(RealEnv), layouts, table, fencing).await?;
-        Ok(ready.run(false, &Quiet).await?.items)
+        Ok(ready.run(false, &Unwatched).await?.items)
     })
 }
 
@@ -143,7 +136,7 @@ fn a_copy_of_a_sharded_table_is_not_adopted_once_more() {
         assert!(said.contains("--records-from"), "{said}");
 
         // Whichever way the name is said to be nobody else's.
-        let Err(AdoptError::Usage(said)) = adopt(&store, rules, name, true) else {
+        let Err(WorkerError::Usage(said)) = adopt(&store, rules, name, true) else {
             panic!("adopted: a Query finds {:?} of {ITEMS}", found(&store, rules, name))
         };
         assert!(
@@ -164,7 +157,7 @@ fn a_copy_of_a_sharded_table_is_not_adopted_once_more() {
 #[test]
 fn a_name_that_is_on_record_under_another_id_is_asked_about() {
     let store = copied(CALCULATED, "Board");
-    let Err(AdoptError::Usage(said)) = adopt(&store, CALCULATED, "Board", false) else { panic!("adopted") };
+    let Err(WorkerError::Usage(said)) = adopt(&store, CALCULATED, "Board", false) else { panic!("adopted") };
     assert!(
         said.contains("on record for a table with another id") && said.contains("--records-from none"),
         "{said}"
@@ -190,17 +183,17 @@ fn a_table_whose_items_lie_elsewhere_is_not_put_on_record() {
     let store = copied(CALCULATED, "Board-2");
     let item = json!({ "pk": { "S": "game#~77" }, "sk": { "S": "x" } });
     raw(&store, Operation::PutItem, json!({ "TableName": "Board-2", "Item": item }));
-    let Err(AdoptError::Failed(said)) = record(&store, Layouts::RecordedFor("Board"), "Board-2") else {
+    let Err(WorkerError::Stopped(said)) = record(&store, Layouts::RecordedFor("Board"), "Board-2") else {
         panic!("recorded")
     };
     assert!(said.contains("1 items") && said.contains("game#~77"), "{said}");
     // Other rules than those of the data.
     let other = Rules::read("rules", &CALCULATED.replace('6', "4")).unwrap();
-    assert!(matches!(record(&store, Layouts::Of(&other), "Board-2"), Err(AdoptError::Failed(_))));
+    assert!(matches!(record(&store, Layouts::Of(&other), "Board-2"), Err(WorkerError::Stopped(_))));
     for unknown in ["Nope", "none"] {
         assert!(matches!(
             record(&store, Layouts::RecordedFor(unknown), "Board-2"),
-            Err(AdoptError::Usage(_))
+            Err(WorkerError::Usage(_))
         ));
     }
 }
@@ -210,7 +203,7 @@ fn rules_that_do_not_fit_the_shards_are_noticed_too() {
     // Sharded over 6; the rule now says 8. Growing moves a quarter of the items, so most lie where the new rule puts them.
     let store = copied(CALCULATED, "Board-2");
     let rules = CALCULATED.replace('6', "8");
-    assert!(matches!(adopt(&store, &rules, "Board-2", true), Err(AdoptError::Usage(_))));
+    assert!(matches!(adopt(&store, &rules, "Board-2", true), Err(WorkerError::Usage(_))));
 }
 
 #[test]
@@ -229,12 +222,12 @@ fn keys_of_clients_in_the_reserved_form_are_adopted_when_that_is_said() {
         sort.into_iter().find(|sort| layout.shard_of(Some(heatsink_layout::SortKey::S(sort))) == 1).unwrap();
     let item = json!({ "pk": { "S": "game#~1" }, "sk": { "S": sort } });
     raw(&store, Operation::PutItem, json!({ "TableName": "Board", "Item": item }));
-    assert!(matches!(adopt(&store, CALCULATED, "Board", false), Err(AdoptError::Usage(_))));
+    assert!(matches!(adopt(&store, CALCULATED, "Board", false), Err(WorkerError::Usage(_))));
     let rules = Rules::read("rules", CALCULATED).unwrap();
     block_on(async {
         let adoption =
             Adoption::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, "Board", Direction::Adopt).await;
-        adoption.unwrap().with_logical_keys().run(OPTIONS, &Quiet).await.unwrap();
+        adoption.unwrap().with_logical_keys().run(OPTIONS, &Unwatched).await.unwrap();
     });
     let get = json!({ "TableName": "Board", "Key": { "pk": { "S": "game#~1" }, "sk": { "S": sort } } });
     assert!(through(&gateway(&store, CALCULATED), Operation::GetItem, &get).unwrap().get("Item").is_some());
@@ -255,11 +248,11 @@ fn a_table_of_another_registry_is_refused_and_ours_is_tagged() {
     block_on(async {
         let adoption =
             Adoption::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, "Board", Direction::Back).await;
-        adoption.unwrap().run(OPTIONS, &Quiet).await.unwrap();
+        adoption.unwrap().run(OPTIONS, &Unwatched).await.unwrap();
     });
     assert_eq!(tags(), json!([]));
     let other = json!([{ "Key": "heatsink.registry", "Value": "other.registry" }]);
     raw(&store, Operation::TagResource, json!({ "ResourceArn": arn, "Tags": other }));
-    let Err(AdoptError::Usage(said)) = adopt(&store, CALCULATED, "Board", false) else { panic!("adopted") };
+    let Err(WorkerError::Usage(said)) = adopt(&store, CALCULATED, "Board", false) else { panic!("adopted") };
     assert!(said.contains("other.registry"), "{said}");
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink::Gateway;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress, ValueAsked, ValueOptions, ValueReshard};
 use heatsink_control::Rules;
-use heatsink_control::reshard_intent::ProgressSink;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::{
+    Adoption, AdoptionOptions, Direction, Unwatched, ValueAsked, ValueOptions, ValueReshard,
+};
 use serde_json::{Value as Json, json};
 
 const ITEMS: usize = 200;
@@ -22,19 +23,6 @@ const INDEX: &str = "[[rule]]\ntable = \"Book\"\nindex = \"kinds\"\nstrategy = \
 const STATEMENT: &str = "SELECT * FROM \"Book\"";
 /// Read here, and not by the store.
 const FILTERED: &str = "SELECT * FROM \"Book\" WHERE pk <> 'k9'";
-
-struct Quiet;
-
-impl ProgressSink for Quiet {
-    fn phase(&self, _: Option<heatsink_layout::Phase>) {}
-    fn rewritten(&self, _: u64) {}
-    fn to_rewrite(&self, _: u64) {}
-}
-
-impl Progress for Quiet {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
-}
 
 type Shared = Arc<dyn Store>;
 
@@ -78,8 +66,8 @@ async fn filled(rules: &str) -> Shared {
 async fn adopt(store: &Shared, rules: &str, direction: Direction) {
     let rules = Rules::read("rules", rules).unwrap();
     let adoption = Adoption::prepare(Arc::clone(store), Arc::new(RealEnv), &rules, "Book", direction);
-    let options = Options { concurrency: 4, exclusive: true };
-    adoption.await.unwrap().run(options, &Quiet).await.unwrap();
+    let options = AdoptionOptions { concurrency: 4, exclusive: true };
+    adoption.await.unwrap().run(options, &Unwatched).await.unwrap();
 }
 
 /// What a client reads page by page.
@@ -382,7 +370,7 @@ async fn a_scan_goes_on_behind_items_that_keep_a_former_form() {
     let reshard = ValueReshard::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, asked).await.unwrap();
     let delay = std::time::Duration::ZERO;
     let options = ValueOptions { concurrency: 4, exclusive: true, delay, rate: u32::MAX };
-    reshard.run(options, &Quiet).await.unwrap();
+    reshard.run(options, &Unwatched).await.unwrap();
     for read in [
         scan(|| json!({ "TableName": "Book", "Limit": 1, "IndexName": "ordered" })),
         select(|| json!({ "Statement": "SELECT * FROM \"Book\".\"ordered\"", "Limit": 1 })),
@@ -412,7 +400,7 @@ async fn a_scan_shows_once_what_is_in_an_index_with_former_forms_throughout() {
             ValueReshard::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, asked).await.unwrap();
         let delay = std::time::Duration::ZERO;
         let options = ValueOptions { concurrency: 4, exclusive: true, delay, rate: u32::MAX };
-        reshard.run(options, &Quiet).await.unwrap();
+        reshard.run(options, &Unwatched).await.unwrap();
         let service = gateway(&store, NONE).await;
         // What is in the index now, what was at any time since the first page, and how often each was shown.
         let name = |number: usize| (format!("k{}", number % 8), format!("{number:03}"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use heatsink_control::Control;
 use heatsink_env::RealEnv;
 use heatsink_heat::KeyLoad;
-use heatsink_mover::{Automatic, HeatSource};
+use heatsink_workers::{Automatic, HeatSource};
 
 use crate::town::{RULES, Town};
 

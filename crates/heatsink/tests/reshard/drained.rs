@@ -9,11 +9,11 @@ use heatsink_control::reshard_intent::Steering;
 use heatsink_dynamo::Operation;
 use heatsink_env::RealEnv;
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
-use heatsink_mover::{Options, Progress, Reshard};
 use heatsink_physics::{Quotas, position};
 use heatsink_reshard::{Phase, State};
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
+use heatsink_workers::{Progress, Reshard, ReshardOptions};
 use serde_json::json;
 
 use crate::town::{RULES, Town, table};
@@ -26,13 +26,11 @@ const SHARDS: u16 = 8;
 struct Pauses(Arc<Steering>);
 
 impl Progress for Pauses {
-    fn phase(&self, state: State) {
+    fn state(&self, state: State) {
         if matches!(state, State::Moving { phase: Phase::Move, .. }) {
             self.0.pause(true);
         }
     }
-
-    fn moved(&self, _: u64) {}
 }
 
 #[test]
@@ -47,7 +45,7 @@ fn puts_take_nothing_of_the_partition_that_their_key_leaves() {
     let (raw, rules) = (town.raw.clone(), town.rules.clone());
     let running = town.runtime.spawn(async move {
         let reshard = Reshard::prepare(raw, env, &rules, "Scores", b"game", SHARDS, false).await.unwrap();
-        let options = Options { exclusive: false, rate: u32::MAX };
+        let options = ReshardOptions { exclusive: false, rate: u32::MAX };
         reshard.run_steered(options, &steers, &Pauses(Arc::clone(&steers))).await
     });
     let phase = || town.record("game")?.moves.map(|moves| moves.phase);

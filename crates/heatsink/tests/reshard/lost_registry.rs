@@ -8,19 +8,19 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink::Gateway;
-use heatsink_adopt::verify::{Verification, VerifyError};
-use heatsink_adopt::{AdoptError, Phase, Rebuild, Rebuilt, ValueAsked, ValueOptions, ValueReshard};
-use heatsink_control::reshard_intent::ProgressSink;
 use heatsink_control::{Fencing, Memory, RememberedTable, Rules, StartError};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
-use heatsink_mover::{Options, Reshard};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::verify::{Verification, VerifyError};
+use heatsink_workers::{
+    Rebuild, Rebuilt, Reshard, ReshardOptions, Unwatched, ValueAsked, ValueOptions, ValueReshard, WorkerError,
+};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Builder;
 
-use crate::town::{INDEX, Silent, table};
+use crate::town::{INDEX, table};
 
 const REGISTRY: &str = "heatsink.registry";
 const FENCE: &str = "rule = []\n[fence]\nlease = \"20s\"\nstraggler = \"1s\"\n";
@@ -71,7 +71,7 @@ fn sharded(tags: bool, items: usize) -> Arc<dyn Store> {
     block_on(async {
         let env = Arc::new(RealEnv);
         let reshard = Reshard::prepare(Arc::clone(&store), env, &rules, "Scores", b"game", 4, false).await;
-        reshard.unwrap().run(Options { exclusive: true, rate: u32::MAX }, &Silent).await.unwrap();
+        reshard.unwrap().run(ReshardOptions { exclusive: true, rate: u32::MAX }, &Unwatched).await.unwrap();
     });
     store
 }
@@ -276,28 +276,13 @@ fn keys_of_clients_that_look_like_shards_are_served_as_they_are() {
     }
 }
 
-struct Unheard;
-
-impl ProgressSink for Unheard {
-    fn phase(&self, _: Option<heatsink_layout::Phase>) {}
-    fn rewritten(&self, _: u64) {}
-    fn to_rewrite(&self, _: u64) {}
-}
-
-struct Quiet;
-
-impl heatsink_adopt::Progress for Quiet {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
-}
-
-fn look(store: &Arc<dyn Store>, record: bool) -> Result<Rebuilt, AdoptError> {
+fn look(store: &Arc<dyn Store>, record: bool) -> Result<Rebuilt, WorkerError> {
     let rules = rules(FENCE);
     block_on(async {
         let fencing = Fencing::exclusive(rules.fence());
         let ready =
             Rebuild::prepare(Arc::clone(store), Arc::new(RealEnv), rules.fence(), "Scores", fencing).await?;
-        let rebuilt = ready.look(None, &Quiet).await?;
+        let rebuilt = ready.look(None, &Unwatched).await?;
         if record { ready.record(rebuilt, false).await } else { Ok(rebuilt) }
     })
 }
@@ -313,7 +298,7 @@ fn a_lost_record_is_read_off_the_items() {
                 ValueReshard::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, value).await.unwrap();
             let options =
                 ValueOptions { concurrency: 4, exclusive: true, delay: Duration::ZERO, rate: u32::MAX };
-            reshard.run(options, &Unheard).await.unwrap();
+            reshard.run(options, &Unwatched).await.unwrap();
         });
         let whole = {
             let gateway = start(&store, rules.clone()).unwrap();
@@ -347,9 +332,11 @@ fn a_lost_record_is_read_off_the_items() {
         assert_eq!(through(&gateway, Operation::Query, &of_index).unwrap()["Count"], whole);
         let verification =
             Verification::prepare(Arc::clone(&store), Arc::new(RealEnv), "Scores", None, REGISTRY);
-        let findings = block_on(async { verification.await.unwrap().look(None, &Quiet).await.unwrap() });
+        let findings = block_on(async { verification.await.unwrap().look(None, &Unwatched).await.unwrap() });
         assert_eq!((findings.wrong(), findings.in_order), (0, items as u64 + 1));
-        assert!(matches!(look(&store, false), Err(AdoptError::Usage(said)) if said.contains("is on record")));
+        assert!(
+            matches!(look(&store, false), Err(WorkerError::Usage(said)) if said.contains("is on record"))
+        );
     }
 }
 
@@ -363,7 +350,7 @@ fn what_items_do_not_tell_is_not_recorded() {
     delete_registry(&store);
     let seen = look(&store, false).unwrap();
     assert_eq!((seen.keys.len(), seen.not_told.len()), (0, 1), "{seen:?}");
-    assert!(matches!(look(&store, true), Err(AdoptError::Failed(_))));
+    assert!(matches!(look(&store, true), Err(WorkerError::Stopped(_))));
     refused(&start(&store, rules(FENCE)).unwrap());
 }
 

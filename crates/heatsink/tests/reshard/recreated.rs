@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::executor::block_on;
-use heatsink_adopt::{AdoptError, ValueAsked, ValueOptions, ValueReshard};
-use heatsink_control::reshard_intent::{EndedAs, ProgressSink, Steering};
+use heatsink_control::reshard_intent::{EndedAs, Steering};
 use heatsink_control::{Changer, Fencing, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
-use heatsink_mover::{Options, Progress, Reshard, ReshardError};
 use heatsink_reshard::{Phase, State};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::{
+    Progress, Reshard, ReshardOptions, ValueAsked, ValueOptions, ValueReshard, WorkerError,
+};
 use serde_json::{Value as Json, json};
 
 use crate::town::{INDEX, RULES, Town, value};
@@ -24,7 +25,7 @@ const ITEMS: usize = 60;
 struct Pauses(Arc<Steering>);
 
 impl Progress for Pauses {
-    fn phase(&self, state: State) {
+    fn state(&self, state: State) {
         if matches!(state, State::Moving { phase: Phase::Move, .. }) {
             self.0.pause(true);
         }
@@ -67,7 +68,7 @@ async fn a_paused_mover_moves_nothing_of_a_table_that_was_made_again() {
     let steering = Arc::new(Steering::default());
     let steered = Arc::clone(&steering);
     let run = tokio::spawn(async move {
-        let options = Options { exclusive: true, rate: u32::MAX };
+        let options = ReshardOptions { exclusive: true, rate: u32::MAX };
         reshard.run_steered(options, &steered, &Pauses(Arc::clone(&steered))).await
     });
     // It is paused in MOVE by now.
@@ -77,25 +78,11 @@ async fn a_paused_mover_moves_nothing_of_a_table_that_was_made_again() {
     made(&store).await;
     steering.pause(false);
     let ended = run.await.unwrap();
-    assert!(matches!(&ended, Err(ReshardError::Stopped(why)) if why.contains("was deleted")), "{ended:?}");
+    assert!(matches!(&ended, Err(WorkerError::Stopped(why)) if why.contains("was deleted")), "{ended:?}");
     let all = call(&store, Operation::Scan, &json!({ "TableName": "Scores" })).await;
     let items = all["Items"].as_array().unwrap();
     assert_eq!(items.len(), ITEMS);
     assert!(items.iter().all(|item| item["pk"]["S"] == "game"), "{items:?}");
-}
-
-impl ProgressSink for Pauses {
-    fn phase(&self, phase: Option<Phase>) {
-        if phase == Some(Phase::Move) {
-            self.0.pause(true);
-        }
-    }
-
-    fn rewritten(&self, _: u64) {
-        panic!("an item was rewritten");
-    }
-
-    fn to_rewrite(&self, _: u64) {}
 }
 
 /// Makes a table with an index, and items of one value of it.
@@ -149,7 +136,7 @@ async fn a_paused_run_rewrites_no_value_of_a_table_that_was_made_again() {
     made_with_values(&store).await;
     steering.pause(false);
     let ended = run.await.unwrap();
-    assert!(matches!(&ended, Err(AdoptError::Failed(why)) if why.contains("was deleted")), "{ended:?}");
+    assert!(matches!(&ended, Err(WorkerError::Stopped(why)) if why.contains("was deleted")), "{ended:?}");
     assert_plain(&store).await;
 }
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::block_on;
-use heatsink::IndexValues;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{EndedAs, Request, ReshardIntent, Subject, WantedLayout};
 use heatsink_control::rules::FenceSettings;
@@ -18,9 +17,9 @@ use heatsink_control::{Changer, Control, Fencing, KeyRecord, Rules};
 use heatsink_dynamo::{Error, KeyType, Operation, Outcome};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service};
-use heatsink_mover::{Options, Pace, Progress, Report, Reshard, ReshardError, Runner};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::{Pace, Reshard, ReshardOptions, ReshardReport, Runner, Unwatched, WorkerError};
 use serde_json::{Value as Json, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -77,13 +76,6 @@ pub(super) fn table(indexes: &[(&str, &[&str])]) -> Json {
 
 fn memory() -> Arc<dyn Store> {
     Arc::new(Embedded::memory().unwrap())
-}
-
-pub(super) struct Silent;
-
-impl Progress for Silent {
-    fn phase(&self, _: heatsink_reshard::State) {}
-    fn moved(&self, _: u64) {}
 }
 
 impl Town {
@@ -168,7 +160,7 @@ impl Town {
         block_on(RealEnv.sleep(time));
     }
 
-    pub(super) async fn reshard(&self, key: &str, shards: u16) -> Result<Report, ReshardError> {
+    pub(super) async fn reshard(&self, key: &str, shards: u16) -> Result<ReshardReport, WorkerError> {
         self.reshard_by(self.raw.clone(), key, shards).await
     }
 
@@ -178,10 +170,10 @@ impl Town {
         store: Arc<dyn Store>,
         key: &str,
         shards: u16,
-    ) -> Result<Report, ReshardError> {
+    ) -> Result<ReshardReport, WorkerError> {
         let prepared =
             Reshard::prepare(store, Arc::new(RealEnv), &self.rules, "Scores", key.as_bytes(), shards, false);
-        prepared.await?.run(Options { exclusive: false, rate: u32::MAX }, &Silent).await
+        prepared.await?.run(ReshardOptions { exclusive: false, rate: u32::MAX }, &Unwatched).await
     }
 }
 
@@ -280,9 +272,10 @@ impl Town {
     pub(super) fn carries(&self, gateway: usize, store: Arc<dyn Store>) -> Carries {
         let pace = Pace { beat: Duration::from_millis(100), ..Pace::DEFAULT.faster(20) };
         // The embedded store's indexes do not lag.
-        let values = Arc::new(IndexValues { delay: Duration::from_millis(10) });
         let control = self.controls[gateway].clone();
-        let runner = Runner::new(store, Arc::new(RealEnv), control, values).at(pace);
+        let runner = Runner::new(store, Arc::new(RealEnv), control)
+            .with_index_delay(Duration::from_millis(10))
+            .at(pace);
         let (stop, stopped) = futures::channel::oneshot::channel::<()>();
         let task = self.runtime.spawn(async move {
             runner

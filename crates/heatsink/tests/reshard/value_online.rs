@@ -454,9 +454,9 @@ fn a_gateway_in_a_program_spreads_a_value() {
         let env = Arc::new(RealEnv);
         let fencing = Fencing::exclusive(town.rules.fence()).carrying();
         let gateway = heatsink::Gateway::builder(town.raw.clone()).fencing(fencing).start().await.unwrap();
-        let values = Arc::new(heatsink::IndexValues { delay: Duration::ZERO });
         let control = gateway.control().clone();
-        let runner = heatsink::Runner::new(town.raw.clone(), env, control.clone(), values);
+        let runner =
+            heatsink::Runner::new(town.raw.clone(), env, control.clone()).with_index_delay(Duration::ZERO);
         let (stop, stopped) = futures::channel::oneshot::channel::<()>();
         let carrying = tokio::spawn(async move { runner.run(stopped.map(drop)).await });
         let keeping = tokio::spawn(async move { control.keep().await });

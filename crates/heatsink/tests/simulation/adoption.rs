@@ -1,8 +1,8 @@
 //! A table that clients use is brought under a rule, and back: the first run ends well, although clients write until their gateways know of it.
 
 use futures::future::join;
-use heatsink_adopt::{AdoptError, Direction};
 use heatsink_dynamo::Operation as Wire;
+use heatsink_workers::{Direction, WorkerError};
 use serde_json::json;
 
 use crate::reshard_hazards::{RULED, WHOLE, begun, beside};
@@ -57,7 +57,7 @@ fn an_item_without_room_that_comes_after_the_survey_gives_the_table_back() {
         };
         let (adopted, ()) = join(world.adopt(RULED, Direction::Adopt, seconds(3_600.0)), large).await;
         match adopted {
-            Some(Err(AdoptError::Failed(why))) if why.contains("nothing was moved") => {}
+            Some(Err(WorkerError::Stopped(why))) if why.contains("nothing was moved") => {}
             other => world.book.fault(format!("{other:?}")),
         }
         past(&world, Wire::DeleteItem).await;

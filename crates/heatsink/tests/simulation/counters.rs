@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use heatsink_adopt::Direction;
 use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
+use heatsink_workers::Direction;
 use serde_json::{Value as Json, json};
 
 use crate::client::{KEY_NAMES, PATIENCE, key, number};

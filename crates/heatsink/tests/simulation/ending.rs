@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use heatsink_adopt::{AdoptError, Direction};
 use heatsink_dynamo::{Code, Error};
 use heatsink_history::{Operation, State};
+use heatsink_workers::{Direction, WorkerError};
 
 use crate::client::{PATIENCE, Reply};
 use crate::network::Weather;
@@ -66,9 +66,9 @@ impl World {
         for _ in 0..20 {
             match self.adopt(rules, direction, Duration::from_secs(3_600)).await {
                 Some(Ok(_)) => return true,
-                Some(Err(AdoptError::Usage(done))) if done.contains("as they lie") => return true,
+                Some(Err(WorkerError::Usage(done))) if done.contains("as they lie") => return true,
                 // A run before this one had ended, but for its answer.
-                Some(Err(AdoptError::Usage(_))) if direction == Direction::Back => return true,
+                Some(Err(WorkerError::Usage(_))) if direction == Direction::Back => return true,
                 ended => last = ended,
             }
             self.clock.sleep(PAUSE).await;

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, join, join_all};
-use heatsink_adopt::Direction;
 use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
 use heatsink_history::{Answer, Operation, Value};
+use heatsink_workers::Direction;
 use serde_json::{Value as Json, json};
 
 use crate::client::{PATIENCE, Reply};

@@ -13,7 +13,7 @@ use futures::channel::oneshot;
 use futures::future::{FutureExt, LocalBoxFuture, join, join_all, select};
 use heatsink_history::{Operation, State, Value};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
-use heatsink_mover::{Progress, Report, ReshardError};
+use heatsink_workers::{Progress, ReshardReport, WorkerError};
 
 use crate::client::{EXPIRING, PATIENCE, Reply};
 use crate::network::{self, Weather};
@@ -64,13 +64,11 @@ impl Phases {
 }
 
 impl Progress for Phases {
-    fn phase(&self, _: heatsink_reshard::State) {
+    fn state(&self, _: heatsink_reshard::State) {
         for waits in self.0.lock().unwrap().drain(..) {
             let _ = waits.send(());
         }
     }
-
-    fn moved(&self, _: u64) {}
 }
 
 /// One simulation, as its seed has drawn it.
@@ -288,9 +286,9 @@ impl Stage {
     /// One run. Whether the key has so many shards then.
     async fn run(&self, count: u16, mishap: Option<Mishap>) -> bool {
         match self.world.reshard(&self.rules, count, &self.phases, mishap).await {
-            Some(Ok(Report { to, .. })) => to == count,
+            Some(Ok(ReshardReport { to, .. })) => to == count,
             // Nobody puts anything in the way of it.
-            Some(Err(ReshardError::Stopped(why))) if why.contains("was not moved") => {
+            Some(Err(WorkerError::Stopped(why))) if why.contains("was not moved") => {
                 self.world.book.fault(format!("to {count} shards: {why}"));
                 false
             }
@@ -384,7 +382,7 @@ impl Stage {
         for _ in 0..3 {
             match self.world.reshard(&self.rules, count, &self.phases, None).await {
                 Some(Ok(_)) => return count,
-                Some(Err(ReshardError::Usage(other))) if other.contains("let that end first") => {
+                Some(Err(WorkerError::Usage(other))) if other.contains("let that end first") => {
                     let named = other.split("--shards ").nth(1).and_then(|rest| rest.split(' ').next());
                     count = named.and_then(|count| count.parse().ok()).expect("the refusal names the count");
                 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::future::{FutureExt, LocalBoxFuture, join_all};
-use heatsink_adopt::{AdoptError, Direction};
 use heatsink_dynamo::Operation as Wire;
 use heatsink_history::{Operation, Value};
+use heatsink_workers::{Direction, WorkerError};
 
 use crate::client::PATIENCE;
 use crate::counters::Counters;
@@ -394,7 +394,7 @@ impl Stage {
             match self.world.adopt(rules, direction, life).await {
                 Some(Ok(_)) => return true,
                 // A run before this one had ended, but for its answer.
-                Some(Err(AdoptError::Usage(_))) if direction == Direction::Back => return true,
+                Some(Err(WorkerError::Usage(_))) if direction == Direction::Back => return true,
                 _ => self.world.clock.sleep(up_to(rng, seconds(5))).await,
             }
         }

@@ -15,7 +15,7 @@ use fastrand::Rng;
 use futures::future::{FutureExt, LocalBoxFuture, join_all, select};
 use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_dynamo::Outcome;
-use heatsink_mover::{Report, ReshardError};
+use heatsink_workers::{ReshardReport, WorkerError};
 
 use crate::client::PATIENCE;
 use crate::counters::Counters;
@@ -300,14 +300,14 @@ impl Stage {
     /// One run. Whether the counter has so many fragments then.
     async fn run(&self, count: u16, mishap: Option<Mishap>) -> bool {
         match self.world.reshard(&self.rules, self.wanted(count), &self.phases, mishap).await {
-            Some(Ok(Report { to, moved, .. })) => {
+            Some(Ok(ReshardReport { to, moved, .. })) => {
                 if moved > 0 {
                     self.world.book.fault(format!("{moved} items were moved"));
                 }
                 to == count
             }
             // Nobody puts anything in the way of it.
-            Some(Err(ReshardError::Stopped(why))) => {
+            Some(Err(WorkerError::Stopped(why))) => {
                 self.world.book.fault(format!("to {count} fragments: {why}"));
                 false
             }

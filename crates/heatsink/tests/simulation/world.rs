@@ -17,14 +17,15 @@ use futures::channel::oneshot;
 use futures::executor::LocalPool;
 use futures::future::{Either, select};
 use futures::task::LocalSpawnExt;
-use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Progress, Report};
 use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::{Env, Processes};
 use heatsink_gateway::{Limits, Service};
-use heatsink_mover::{Reshard, ReshardError};
 use heatsink_store::Store;
+use heatsink_workers::{
+    Adoption, AdoptionOptions, AdoptionReport, AsItLies, Direction, Layouts, Reshard, Unwatched, WorkerError,
+};
 use serde_json::Value as Json;
 
 use crate::book::Book;
@@ -91,23 +92,23 @@ impl World {
         rules: Rules,
         table: String,
         direction: Direction,
-    ) -> Result<Report, AdoptError> {
-        let options = Options { concurrency: 2, exclusive: false };
+    ) -> Result<AdoptionReport, WorkerError> {
+        let options = AdoptionOptions { concurrency: 2, exclusive: false };
         let prepare = || Adoption::prepare(Arc::clone(&store), Arc::clone(&env), &rules, &table, direction);
         let adoption = match prepare().await {
             // A table of that name is on record and is no more: this is another one, as the operator knows.
-            Err(AdoptError::Usage(why)) if why.contains("--records-from none") => {
+            Err(WorkerError::Usage(why)) if why.contains("--records-from none") => {
                 Adoption::prepare_anew(Arc::clone(&store), Arc::clone(&env), &rules, &table).await?
             }
             adoption => adoption?,
         };
-        match adoption.run(options, &Quiet).await {
+        match adoption.run(options, &Unwatched).await {
             // Its items lie as its rules say, for a gateway wrote them that knew the table before it.
-            Err(AdoptError::Usage(why) | AdoptError::Failed(why)) if why.contains("--as-it-lies") => {
+            Err(WorkerError::Usage(why) | WorkerError::Stopped(why)) if why.contains("--as-it-lies") => {
                 let fencing = Fencing::shared(rules.fence(), "adopt");
                 let lies = AsItLies::prepare(store, env, Layouts::Of(&rules), &table, fencing).await?;
-                let recorded = lies.run(false, &Quiet).await?;
-                Err(AdoptError::Usage(format!("{} items are on record as they lie", recorded.items)))
+                let recorded = lies.run(false, &Unwatched).await?;
+                Err(WorkerError::Usage(format!("{} items are on record as they lie", recorded.items)))
             }
             done => done,
         }
@@ -133,10 +134,10 @@ impl World {
         rules: Rules,
         wanted: WantedLayout,
         phases: Arc<Phases>,
-    ) -> Result<heatsink_mover::Report, ReshardError> {
+    ) -> Result<heatsink_workers::ReshardReport, WorkerError> {
         let (table, key) = (crate::TABLE, crate::KEY.as_bytes());
         let prepared = Reshard::prepare(store, env, &rules, table, key, wanted, false).await?;
-        let options = heatsink_mover::Options { exclusive: false, rate: 100_000 };
+        let options = heatsink_workers::ReshardOptions { exclusive: false, rate: 100_000 };
         prepared.run(options, &*phases).await
     }
 
@@ -346,7 +347,7 @@ impl World {
         rules: &str,
         direction: Direction,
         life: Duration,
-    ) -> Option<Result<Report, AdoptError>> {
+    ) -> Option<Result<AdoptionReport, WorkerError>> {
         let process = Rc::new(Process::new(&self.alive));
         self.workers.borrow_mut().push(Rc::clone(&process));
         let (store, env) = (self.network.link("worker"), self.env());
@@ -374,7 +375,7 @@ impl World {
         wanted: impl Into<WantedLayout>,
         phases: &Arc<Phases>,
         mishap: Option<Mishap>,
-    ) -> Option<Result<heatsink_mover::Report, ReshardError>> {
+    ) -> Option<Result<heatsink_workers::ReshardReport, WorkerError>> {
         let process = Rc::new(Process::new(&self.alive));
         self.workers.borrow_mut().push(Rc::clone(&process));
         let env = self.env();
@@ -417,8 +418,8 @@ impl World {
         &self,
         name: &str,
         process: &Rc<Process>,
-        ended: Option<Result<heatsink_mover::Report, ReshardError>>,
-    ) -> Option<Result<heatsink_mover::Report, ReshardError>> {
+        ended: Option<Result<heatsink_workers::ReshardReport, WorkerError>>,
+    ) -> Option<Result<heatsink_workers::ReshardReport, WorkerError>> {
         self.workers.borrow_mut().retain(|worker| !Rc::ptr_eq(worker, process));
         self.book.message();
         self.log.line(match &ended {
@@ -433,11 +434,4 @@ impl World {
 /// The name of a gateway in the log.
 pub fn name(gateway: usize) -> String {
     format!("gateway {gateway}")
-}
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
 }

@@ -3,7 +3,7 @@
 //!
 //! It runs in real time through the real HTTP fronts of several gateways, with an open-loop load and without retries.
 //!
-//! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`), the reshard (`heatsink-mover`).
+//! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`), the reshard (`heatsink-workers`).
 
 mod drained;
 mod fleet;
@@ -22,8 +22,8 @@ use heatsink_control::Rules;
 use heatsink_dynamo::Operation;
 use heatsink_env::Env;
 use heatsink_load::{Rate, Report, Span, open_loop};
-use heatsink_mover::Reshard;
 use heatsink_physics::PARTITION_WRITES;
+use heatsink_workers::Reshard;
 use serde_json::json;
 
 use crate::demo::bars::Bars;
@@ -150,8 +150,8 @@ async fn operate(
         shards,
         false,
     );
-    let stopped = |error: heatsink_mover::ReshardError| Exit::failed(error.to_string());
-    let how = heatsink_mover::Options { exclusive: false, rate: options.rate };
+    let stopped = |error: heatsink_workers::WorkerError| Exit::failed(error.to_string());
+    let how = heatsink_workers::ReshardOptions { exclusive: false, rate: options.rate };
     let report = prepared.await.map_err(stopped)?.run(how, steps).await.map_err(stopped)?;
     steps.reached("done");
     Ok(Moved { items: report.moved, rate: options.rate, shards, because: None })

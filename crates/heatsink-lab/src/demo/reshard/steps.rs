@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use heatsink_mover::Progress;
 use heatsink_reshard::State;
+use heatsink_workers::Progress;
 
 use super::drained;
 use super::fleet::Fleet;
@@ -33,7 +33,7 @@ impl Steps<'_> {
 }
 
 impl Progress for Steps<'_> {
-    fn phase(&self, state: State) {
+    fn state(&self, state: State) {
         match state {
             State::Moving { phase, closing: false } => self.reached(&format!("{phase:?}").to_uppercase()),
             State::Stable { settled: false, .. } => self.reached("STABLE"),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use heatsink_adopt::{AsItLies, Layouts, Recorded};
 use heatsink_control::{Fencing, Rules};
 use heatsink_env::Env;
 use heatsink_store::Store;
+use heatsink_workers::{AsItLies, Layouts, Recorded};
 
 use super::args::Args;
 use super::dialogue::{ask, exit, not_begun, say};

@@ -1,6 +1,6 @@
 //! The question and the final message of `adopt`.
 
-use heatsink_adopt::AdoptError;
+use heatsink_workers::WorkerError;
 
 use super::args::Args;
 use crate::cli::open::{not_answered, passes};
@@ -14,23 +14,23 @@ pub fn ask(args: &Args, about: &str) -> Result<(), Exit> {
 }
 
 /// Why it stopped on the way.
-pub fn exit(error: AdoptError) -> Exit {
+pub fn exit(error: WorkerError) -> Exit {
     match &error {
-        AdoptError::Usage(_) => Exit::usage(error.to_string()),
-        AdoptError::Failed(_) | AdoptError::Cancelled(_) => Exit::failed(error.to_string()),
-        AdoptError::Busy(_) => Exit::failed(error.to_string()).retryable(),
+        WorkerError::Usage(_) => Exit::usage(error.to_string()),
+        WorkerError::Stopped(_) | WorkerError::Cancelled(_) => Exit::failed(error.to_string()),
+        WorkerError::Busy(_) => Exit::failed(error.to_string()).retryable(),
         // Run again, it goes on where it stopped.
-        AdoptError::Store(cause) if passes(cause) => {
+        WorkerError::Store(cause) if passes(cause) => {
             Exit::failed(without_numbers(&error.to_string())).retryable()
         }
-        AdoptError::Store(_) => Exit::failed(without_numbers(&error.to_string())),
+        WorkerError::Store(_) => Exit::failed(without_numbers(&error.to_string())),
     }
 }
 
 /// A store that fails before anything is begun: there is nothing to go on with.
-pub fn not_begun(error: AdoptError) -> Exit {
+pub fn not_begun(error: WorkerError) -> Exit {
     match error {
-        AdoptError::Store(error) => not_answered("nothing was changed, because the store failed", &error),
+        WorkerError::Store(error) => not_answered("nothing was changed, because the store failed", &error),
         other => exit(other),
     }
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use heatsink::Gateway;
-use heatsink_adopt::RecipeObserver;
 use heatsink_control::Fencing;
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema, pages};
 use heatsink_env::{Env, RealEnv};
 use heatsink_heat::audit::Audit;
+use heatsink_workers::RecipeObserver;
 use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 

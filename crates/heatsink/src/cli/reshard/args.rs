@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Subcommand};
 use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_layout::By;
-use heatsink_mover::DEFAULT_RATE;
+use heatsink_workers::DEFAULT_RATE;
 
 use super::quoted::quoted;
 use crate::exit::Exit;

@@ -2,7 +2,7 @@
 
 use heatsink_control::reshard_intent::{ReshardIntent, Subject, WantedLayout, key_text};
 use heatsink_layout::shards;
-use heatsink_mover::{Plan, Report, Reshard, TableContext};
+use heatsink_workers::{Plan, Reshard, ReshardReport, TableContext};
 use serde_json::{Value as Json, json};
 
 use super::args::{How, Place, words};
@@ -167,12 +167,12 @@ fn nothing_to_do(table: &str, asked: &Asked, already: &[String], place: &Place) 
 fn say_done(
     table: &str,
     asked: &Asked,
-    reports: &[Report],
+    reports: &[ReshardReport],
     already: &[String],
     warnings: &[String],
     place: &Place,
 ) -> Result<(), Exit> {
-    let line = |report: &Report| match &report.step {
+    let line = |report: &ReshardReport| match &report.step {
         Some(step) => {
             format!("the key {:?} of table {} has {} {step}", report.key, report.table, shards(report.to))
         }

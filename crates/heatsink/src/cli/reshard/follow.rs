@@ -8,7 +8,7 @@ use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_dynamo::display::excerpt;
 use heatsink_env::MonotonicInstant;
-use heatsink_mover::{NewestStep, Report};
+use heatsink_workers::{NewestStep, ReshardReport};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Place;
@@ -40,7 +40,7 @@ pub(super) async fn all(
     opened: &Opened,
     intents: &[(&ReshardIntent, u16)],
     place: &Place,
-) -> Result<Vec<Report>, Exit> {
+) -> Result<Vec<ReshardReport>, Exit> {
     let mut signals = Signals::catch()?;
     match select(pin!(ended(opened, intents, place)), pin!(signals.next())).await {
         Either::Left((reports, _)) => reports,
@@ -60,7 +60,7 @@ async fn ended(
     opened: &Opened,
     intents: &[(&ReshardIntent, u16)],
     place: &Place,
-) -> Result<Vec<Report>, Exit> {
+) -> Result<Vec<ReshardReport>, Exit> {
     let shown = bar(place.output, None, UNCOUNTED);
     let (mut reports, mut failed) = (Vec::new(), None);
     for (intent, from) in intents {
@@ -83,12 +83,12 @@ async fn one(
     from: u16,
     place: &Place,
     shown: &ProgressBar,
-) -> Result<Result<Report, String>, Exit> {
+) -> Result<Result<ReshardReport, String>, Exit> {
     let registry = &opened.registry;
     let mut last = intent.clone();
     let mut unreached: Option<MonotonicInstant> = None;
     let mut quiet: Option<MonotonicInstant> = Some(opened.env.now());
-    let report = |last: &ReshardIntent, record: Option<KeyRecord>| Report {
+    let report = |last: &ReshardIntent, record: Option<KeyRecord>| ReshardReport {
         table: last.table.clone(),
         key: last.key_text(),
         from,

@@ -1,8 +1,8 @@
 //! Carries reshards out in this process, one after the other.
 
 use heatsink_control::reshard_intent::WantedLayout;
-use heatsink_mover::{Options, Progress, Report, ReshardError};
 use heatsink_reshard::State;
+use heatsink_workers::{Progress, ReshardOptions, ReshardReport, WorkerError};
 use indicatif::ProgressBar;
 
 use super::args::{How, Place};
@@ -17,7 +17,7 @@ pub(super) async fn carry_out(
     (key, wanted): &(Vec<u8>, WantedLayout),
     how: &How,
     place: &Place,
-) -> Result<Option<Report>, ReshardError> {
+) -> Result<Option<ReshardReport>, WorkerError> {
     let context = opened.table(table, how.confirm_streams).await?;
     let reshard = context.reshard(key, wanted)?;
     if reshard.is_done() {
@@ -25,17 +25,17 @@ pub(super) async fn carry_out(
     }
     context.alone(key)?;
     let shown = Shown(bar(place.output, None, "{msg} {human_pos} items moved, {per_sec}"));
-    let options = Options { exclusive: opened.access == Access::Alone, rate: how.rate };
+    let options = ReshardOptions { exclusive: opened.access == Access::Alone, rate: how.rate };
     let report = reshard.run(options, &shown).await?;
     shown.0.finish_and_clear();
     Ok(Some(report))
 }
 
 /// Shows how far it is.
-struct Shown(ProgressBar);
+pub(super) struct Shown(pub ProgressBar);
 
 impl Progress for Shown {
-    fn phase(&self, state: State) {
+    fn state(&self, state: State) {
         let phase = match state {
             State::Moving { phase, .. } => phase_name(phase),
             State::Stable { .. } => "STABLE".to_owned(),

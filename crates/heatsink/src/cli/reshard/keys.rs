@@ -9,7 +9,7 @@ use heatsink_control::reshard_intent::key_text;
 use heatsink_control::rules::attribute_to_spread;
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
 use heatsink_layout::{MAX_VALUE_LAYOUTS, Table};
-use heatsink_mover::TableContext;
+use heatsink_workers::TableContext;
 use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 

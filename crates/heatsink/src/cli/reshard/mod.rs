@@ -23,7 +23,7 @@ mod warnings;
 
 use heatsink_control::reshard_intent::key_text;
 use heatsink_layout::ValueLayout;
-use heatsink_mover::TableContext;
+use heatsink_workers::TableContext;
 
 pub use self::args::Args;
 use self::args::{Start, What};

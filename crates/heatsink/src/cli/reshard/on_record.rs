@@ -4,7 +4,7 @@ use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{Request, ReshardIntent, Subject, WantedLayout, key_text};
 use heatsink_dynamo::KeyType;
 use heatsink_layout::ValueLayout;
-use heatsink_mover::DEFAULT_RATE;
+use heatsink_workers::DEFAULT_RATE;
 
 use super::args::One;
 use super::opened::Opened;

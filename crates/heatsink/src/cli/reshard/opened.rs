@@ -5,8 +5,8 @@ use std::sync::Arc;
 use heatsink_control::registry::Registry;
 use heatsink_control::{Changer, Fencing, Rules};
 use heatsink_env::{Env, RealEnv};
-use heatsink_mover::{ReshardError, TableContext};
 use heatsink_store::Store;
+use heatsink_workers::{TableContext, WorkerError};
 
 use super::args::Place;
 use crate::cli::open::open_existing;
@@ -52,12 +52,11 @@ impl Opened {
             (None, Some(_)) => Access::BesideServer,
             (None, None) => Access::BesideGateways,
         };
-        let registry = Registry::new(Arc::clone(&store), Arc::clone(&env), &rules.fence().registry)
-            .expecting(&rules.fence().expectation);
+        let registry = rules.fence().registry_in(Arc::clone(&store), Arc::clone(&env));
         Ok(Opened { store, env, rules, registry, access })
     }
 
-    pub async fn table(&self, table: &str, streams_confirmed: bool) -> Result<TableContext, ReshardError> {
+    pub async fn table(&self, table: &str, streams_confirmed: bool) -> Result<TableContext, WorkerError> {
         let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
         TableContext::read(store, env, &self.rules, table, streams_confirmed).await
     }

@@ -4,7 +4,7 @@
 use heatsink_control::lost_registry::traces_of_key;
 use heatsink_control::reshard_intent::key_text;
 use heatsink_layout::codec::split_shard;
-use heatsink_mover::TableContext;
+use heatsink_workers::TableContext;
 
 use super::opened::Opened;
 use super::told::unread;

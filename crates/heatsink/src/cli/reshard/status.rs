@@ -6,7 +6,7 @@ use heatsink_control::reshard_intent::{
 };
 use heatsink_dynamo::display::inert;
 use heatsink_layout::{ValueLayout, shards};
-use heatsink_mover::NewestStep;
+use heatsink_workers::NewestStep;
 use serde_json::{Value as Json, json};
 
 use super::args::{Place, Status, words};

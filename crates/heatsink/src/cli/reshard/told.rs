@@ -2,7 +2,7 @@
 
 use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_layout::{Phase, shards};
-use heatsink_mover::ReshardError;
+use heatsink_workers::WorkerError;
 use serde_json::Value as Json;
 
 use super::args::Place;
@@ -63,21 +63,21 @@ pub(super) fn unread(error: heatsink_dynamo::Error) -> Exit {
 }
 
 /// Why nothing was begun.
-pub(super) fn exit(error: ReshardError) -> Exit {
+pub(super) fn exit(error: WorkerError) -> Exit {
     match error {
-        ReshardError::Store(error) => not_answered("Nothing was changed, because the store failed", &error),
+        WorkerError::Store(error) => not_answered("Nothing was changed, because the store failed", &error),
         other => stopped(other),
     }
 }
 
 /// Why it stopped on the way. Run again, it goes on there.
-pub(super) fn stopped(error: ReshardError) -> Exit {
+pub(super) fn stopped(error: WorkerError) -> Exit {
     let words = without_numbers(&error.to_string());
     match &error {
-        ReshardError::Usage(_) => Exit::usage(words),
-        ReshardError::Store(cause) if passes(cause) => Exit::failed(words).retryable(),
-        ReshardError::Stopped(_) | ReshardError::Cancelled(_) | ReshardError::Store(_) => Exit::failed(words),
-        ReshardError::Busy(_) => Exit::failed(words).retryable(),
+        WorkerError::Usage(_) => Exit::usage(words),
+        WorkerError::Store(cause) if passes(cause) => Exit::failed(words).retryable(),
+        WorkerError::Stopped(_) | WorkerError::Cancelled(_) | WorkerError::Store(_) => Exit::failed(words),
+        WorkerError::Busy(_) => Exit::failed(words).retryable(),
     }
 }
 

@@ -4,7 +4,7 @@ use heatsink_control::reshard_intent::{ReshardIntent, key_text};
 use heatsink_control::{KeyRecord, Move, Record};
 use heatsink_dynamo::display::inert;
 use heatsink_layout::{Moving, Phase, shards};
-use heatsink_mover::never_narrower;
+use heatsink_workers::never_narrower;
 
 use super::args::Place;
 use super::told::{command, command_on};

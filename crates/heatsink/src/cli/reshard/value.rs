@@ -2,25 +2,23 @@
 //!
 //! Not here: values on record and plans in words (`value_words`).
 
-use heatsink_adopt::{
-    AdoptError, INDEX_DELAY, ValueAsked, ValueOptions, ValuePlan, ValueReport, ValueReshard,
+use heatsink_control::reshard_intent::ReshardIntent;
+use heatsink_layout::shards;
+use heatsink_workers::{
+    INDEX_DELAY, ReshardReport, ValueAsked, ValueOptions, ValuePlan, ValueReshard,
 };
-use heatsink_control::reshard_intent::{ProgressSink, ReshardIntent};
-use heatsink_layout::{Phase, shards};
-use heatsink_mover::Report;
-use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
 use super::args::Start;
 use super::ask::{items_read, who};
+use super::here::Shown;
 use super::intents::{self, Wish};
 use super::opened::{Access, Opened};
-use super::told::{are, command_on, phase_name, say, software, status_command, unread};
+use super::told::{are, command_on, exit, say, status_command, stopped, unread};
 use super::value_words::{planned, start_command, words};
 use super::{follow, keys, warnings};
-use crate::cli::open::{not_answered, passes};
 use crate::cli::progress::{Bar, bar};
-use crate::exit::{Exit, without_numbers};
+use crate::exit::Exit;
 
 /// How many items are rewritten at once. Each is one transaction, of which a claim lets eleven go at once.
 const CONCURRENCY: usize = 16;
@@ -112,11 +110,6 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
         let from = todo.iter().map(|(_, reshard)| reshard.from());
         let followed: Vec<_> = intents.iter().zip(from).collect();
         let reports = follow::all(opened, &followed, &start.place).await?;
-        let report = |report: Report| {
-            let Report { table, from, to, moved: rewritten, .. } = report;
-            ValueReport { table, index: index.to_owned(), from, to, rewritten }
-        };
-        let reports = reports.into_iter().map(report);
         let reports: Vec<_> = todo.iter().map(|(value, _)| *value).zip(reports).collect();
         return say_done(&asked, &reports, &already);
     }
@@ -124,7 +117,7 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
 }
 
 /// Carries it out in this process.
-async fn here(opened: &Opened, asked: &Asked<'_>, value: &str) -> Result<ValueReport, Exit> {
+async fn here(opened: &Opened, asked: &Asked<'_>, value: &str) -> Result<ReshardReport, Exit> {
     // Another value of the same command has changed the record meanwhile.
     let reshard = asked.prepared(opened, value).await?;
     reshard.alone().map_err(exit)?;
@@ -136,21 +129,6 @@ async fn here(opened: &Opened, asked: &Asked<'_>, value: &str) -> Result<ValueRe
     let report = reshard.run(options, &shown).await.map_err(stopped)?;
     shown.0.finish_and_clear();
     Ok(report)
-}
-
-/// Shows how far it is.
-struct Shown(ProgressBar);
-
-impl ProgressSink for Shown {
-    fn phase(&self, phase: Option<Phase>) {
-        self.0.set_message(phase.map_or_else(String::new, phase_name));
-    }
-
-    fn rewritten(&self, items: u64) {
-        self.0.set_position(items);
-    }
-
-    fn to_rewrite(&self, _: u64) {}
 }
 
 /// Says what would be done.
@@ -206,29 +184,28 @@ fn nothing_to_do(asked: &Asked<'_>, already: &[&str]) -> Result<(), Exit> {
     say(start.place.output, &document, &text)
 }
 
-fn say_done(asked: &Asked<'_>, reports: &[(&str, ValueReport)], already: &[&str]) -> Result<(), Exit> {
+fn say_done(asked: &Asked<'_>, reports: &[(&str, ReshardReport)], already: &[&str]) -> Result<(), Exit> {
     let (start, index) = (asked.start, asked.index);
-    let document = |(value, report): &(&str, ValueReport)| -> Result<Json, Exit> {
-        let mut document = serde_json::to_value(report).map_err(software)?;
-        document["value"] = json!(value);
-        Ok(document)
+    let document = |(value, report): &(&str, ReshardReport)| -> Json {
+        let ReshardReport { table, from, to, moved, .. } = report;
+        json!({ "table": table, "index": index, "value": value, "from": from, "to": to, "rewritten": moved })
     };
     let next_steps = json!([status_command(&start.table, &start.place)]);
     let document = match (asked.one(), reports) {
         (Some(_), [one]) => {
-            let mut document = document(one)?;
+            let mut document = document(one);
             document["next_steps"] = next_steps;
             document
         }
         _ => {
-            let all = reports.iter().map(document).collect::<Result<Vec<_>, _>>()?;
+            let all: Vec<_> = reports.iter().map(document).collect();
             json!({ "table": start.table, "index": index, "rewritten": all, "already": already, "items_read": asked.read, "next_steps": next_steps })
         }
     };
-    let line = |(value, report): &(&str, ValueReport)| {
-        let ValueReport { table, from, to, rewritten, .. } = report;
+    let line = |(value, report): &(&str, ReshardReport)| {
+        let ReshardReport { table, from, to, moved, .. } = report;
         format!(
-            "the value {value:?} of the index {index} of table {table} has {}; it had {from}. {rewritten} items were rewritten",
+            "the value {value:?} of the index {index} of table {table} has {}; it had {from}. {moved} items were rewritten",
             shards(*to)
         )
     };
@@ -267,23 +244,4 @@ fn say_asked(
     });
     let who = who(opened, gateways);
     say(place.output, &document, &format!("{what}. {who} carries it out. Follow it with: {follow}"))
-}
-
-/// Why nothing was begun.
-fn exit(error: AdoptError) -> Exit {
-    match error {
-        AdoptError::Store(error) => not_answered("Nothing was changed, because the store failed", &error),
-        other => stopped(other),
-    }
-}
-
-/// Why it stopped on the way. Run again, it goes on there.
-fn stopped(error: AdoptError) -> Exit {
-    let words = without_numbers(&error.to_string());
-    match &error {
-        AdoptError::Usage(_) => Exit::usage(words),
-        AdoptError::Store(cause) if passes(cause) => Exit::failed(words).retryable(),
-        AdoptError::Failed(_) | AdoptError::Cancelled(_) | AdoptError::Store(_) => Exit::failed(words),
-        AdoptError::Busy(_) => Exit::failed(words).retryable(),
-    }
 }

@@ -1,9 +1,9 @@
 //! Values of indexes in words: on record, what a reshard of one would do, and the commands for it.
 
-use heatsink_adopt::ValuePlan;
 use heatsink_control::Record;
 use heatsink_control::reshard_intent::{ReshardIntent, key_text};
 use heatsink_layout::{ValueLayout, shards};
+use heatsink_workers::ValuePlan;
 use serde_json::{Value as Json, json};
 
 use super::quoted::quoted;

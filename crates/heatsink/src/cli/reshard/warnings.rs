@@ -1,6 +1,6 @@
 //! What an operator has to know before a key gets other shards, and the question where a table gets its first ones.
 
-use heatsink_mover::{Plan, Reshard, TableContext};
+use heatsink_workers::{Plan, Reshard, TableContext};
 
 use super::opened::{Access, Opened};
 use super::told::{exit, unread};

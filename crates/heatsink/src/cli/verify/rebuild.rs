@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use heatsink_adopt::{AdoptError, NotTold, Rebuild, Rebuilt, Told};
 use heatsink_control::Fencing;
 use heatsink_control::rules::FenceSettings;
 use heatsink_env::Env;
 use heatsink_store::Store;
+use heatsink_workers::{NotTold, Rebuild, Rebuilt, Told, WorkerError};
 
 use super::args::Args;
 use crate::cli::open::not_answered;
@@ -107,7 +107,7 @@ async fn prepare(
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     fence: &FenceSettings,
-) -> Result<Rebuild, AdoptError> {
+) -> Result<Rebuild, WorkerError> {
     let fencing = match &args.upstream {
         Some(_) => Fencing::shared(fence, "verify"),
         None => Fencing::exclusive(fence),
@@ -148,10 +148,10 @@ fn text(rebuilt: &Rebuilt) -> String {
     text
 }
 
-fn failed(error: AdoptError) -> Exit {
+fn failed(error: WorkerError) -> Exit {
     match error {
-        AdoptError::Usage(problem) => Exit::usage(problem),
-        AdoptError::Store(error) => {
+        WorkerError::Usage(problem) => Exit::usage(problem),
+        WorkerError::Store(error) => {
             not_answered("The table was not read to its end, or not recorded", &error)
         }
         other => Exit::failed(other.to_string()),

@@ -6,10 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::executor::block_on;
 use heatsink::Gateway;
-use heatsink_adopt::Direction;
 use heatsink_dynamo::{Code, Operation};
 use heatsink_env::ManualEnv;
 use heatsink_store::Store;
+use heatsink_workers::Direction;
 use serde_json::json;
 
 use super::{Watched, adopt, call, create, create_through, gateway, put, query, raw_put, rules, sorts};

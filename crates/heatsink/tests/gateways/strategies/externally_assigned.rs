@@ -7,9 +7,9 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use heatsink::Gateway;
-use heatsink_adopt::Direction;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_store::Store;
+use heatsink_workers::Direction;
 use serde_json::json;
 
 use super::{Move, Watched, adopt, call, create, gateway, put, query, raw_get, raw_put, rules, sorts};

@@ -13,12 +13,12 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use heatsink::Gateway;
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_workers::{Adoption, AdoptionOptions, AdoptionReport, Direction, Unwatched, WorkerError};
 use serde_json::{Value as Json, json};
 
 /// A store that notes its calls and refuses those whose body holds a text.
@@ -94,18 +94,11 @@ fn sorts(answer: &Json) -> Vec<String> {
     items.map(|item| item["sk"]["S"].as_str().or(item["sk"]["N"].as_str()).unwrap().to_owned()).collect()
 }
 
-struct Unwatched;
-
-impl Progress for Unwatched {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
-}
-
-fn adopt(store: &Arc<Watched>, rules: &Rules, direction: Direction) -> Result<Report, AdoptError> {
+fn adopt(store: &Arc<Watched>, rules: &Rules, direction: Direction) -> Result<AdoptionReport, WorkerError> {
     let store: Arc<dyn Store> = Arc::clone(store) as _;
     block_on(async {
         let adoption = Adoption::prepare(store, Arc::new(RealEnv), rules, "Tab", direction).await?;
-        adoption.run(Options { concurrency: 2, exclusive: true }, &Unwatched).await
+        adoption.run(AdoptionOptions { concurrency: 2, exclusive: true }, &Unwatched).await
     })
 }
 

@@ -1,9 +1,9 @@
 //! Tables that other code shards by a template.
 
 use heatsink::Gateway;
-use heatsink_adopt::{AdoptError, Direction};
 use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Operation};
+use heatsink_workers::{Direction, WorkerError};
 use serde_json::json;
 
 use super::{Watched, adopt, call, create, gateway, put, query, raw_get, raw_put, rules, sorts};
@@ -151,7 +151,9 @@ fn a_rule_with_another_hash_than_the_data_is_not_adopted() {
         raw_put(&store, &format!("user-1#{shard}"), event);
     }
     let wrong = rules(&MD5.replace("md5", "sha256"));
-    let Err(AdoptError::Failed(reason)) = adopt(&store, &wrong, Direction::Adopt) else { panic!("adopted") };
+    let Err(WorkerError::Stopped(reason)) = adopt(&store, &wrong, Direction::Adopt) else {
+        panic!("adopted")
+    };
     assert!(reason.contains("by the rule it would be under user-1#"), "{reason}");
     assert!(adopt(&store, &rules(MD5), Direction::Adopt).is_ok());
 }

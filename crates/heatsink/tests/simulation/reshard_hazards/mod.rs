@@ -19,7 +19,7 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use heatsink_dynamo::{Error, Operation as Wire, Outcome};
 use heatsink_history::Operation;
-use heatsink_mover::ReshardError;
+use heatsink_workers::WorkerError;
 use serde_json::Value as Json;
 
 use crate::client::PATIENCE;
@@ -51,7 +51,7 @@ pub async fn begun(world: &World, items: &[String]) {
     put_all(world, items, &[0, 1], seconds(0.3), 1).await;
 }
 
-pub async fn run(world: &World, shards: u16, mishap: Option<Mishap>) -> Option<Result<u16, ReshardError>> {
+pub async fn run(world: &World, shards: u16, mishap: Option<Mishap>) -> Option<Result<u16, WorkerError>> {
     let phases = Arc::new(Phases::default());
     let run = world.reshard(WHOLE, shards, &phases, mishap).await?;
     Some(run.map(|report| report.to))

@@ -1,9 +1,8 @@
 //! What else lies where a key begins to move: a half-written record, an adoption, items under the names of shards.
 
 use futures::future::join;
-use heatsink_adopt::Direction;
 use heatsink_dynamo::{Code, Operation as Wire};
-use heatsink_mover::ReshardError;
+use heatsink_workers::{Direction, WorkerError};
 use serde_json::json;
 
 use super::{
@@ -37,7 +36,7 @@ fn an_adoption_that_begins_after_a_reshard_was_prepared_ends_it() {
             let adopts = after(&world, seconds(3.0), world.adopt_surely(RULED, Direction::Back));
             let (ended, _) = join(run(&world, 2, None), adopts).await;
             assert!(
-                matches!(ended, Some(Err(ReshardError::Stopped(_) | ReshardError::Busy(_)))),
+                matches!(ended, Some(Err(WorkerError::Stopped(_) | WorkerError::Busy(_)))),
                 "{late} s late: {ended:?}"
             );
             for gateway in 0..2 {

@@ -1,9 +1,9 @@
 //! What a gateway may send and answer: under a lease, through an open gate, by what it looked up.
 
 use futures::future::join;
-use heatsink_adopt::Direction;
 use heatsink_dynamo::Operation as Wire;
 use heatsink_history::Operation;
+use heatsink_workers::Direction;
 
 use super::{be_patient, blind, brought_back, days, in_days, put_in_two, put_once, stopped, whole};
 use crate::client::PATIENCE;

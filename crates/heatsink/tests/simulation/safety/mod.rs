@@ -16,9 +16,9 @@ mod tables;
 use std::time::Duration;
 
 use futures::future::join_all;
-use heatsink_adopt::Direction;
 use heatsink_dynamo::Operation as Wire;
 use heatsink_history::Operation;
+use heatsink_workers::Direction;
 
 use crate::network::{Fate, Lost, Weather};
 use crate::scene::{put, put_all, seconds, start, value};

@@ -1,9 +1,9 @@
 //! Steps of a change: who is waited for, what is written before what, what arrives late.
 
 use futures::future::join;
-use heatsink_adopt::Direction;
 use heatsink_dynamo::Operation as Wire;
 use heatsink_history::Operation;
+use heatsink_workers::Direction;
 
 use super::{LONG, blind, brought_back, cut_off, days, in_days, in_turn, looks, put_in_two, put_once, whole};
 use crate::client::PATIENCE;

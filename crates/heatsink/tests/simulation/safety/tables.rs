@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::future::join;
-use heatsink_adopt::Direction;
 use heatsink_dynamo::Operation as Wire;
 use heatsink_history::Operation;
+use heatsink_workers::Direction;
 
 use super::{LONG, blind, cut_off, put_once, whole};
 use crate::client::PATIENCE;

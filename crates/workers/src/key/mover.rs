@@ -1,0 +1,273 @@
+//! Moves the items of a key, as fast as it may: reads what a [`Mover`] asks for, and carries out the pulls.
+//!
+//! A pull is two transactions, each with a permit of the claim: once another worker has taken over, nothing that this one sent lands.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::{Either, select};
+use futures::stream::FuturesUnordered;
+use heatsink_control::claim::{Claim, ClaimError, Written};
+use heatsink_control::registry::Registry;
+use heatsink_control::reshard_intent::Steering;
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_layout::Layout;
+use heatsink_reshard::{Moved, Mover, MoverDo, Page, Pull, PullAnswer, PullCall, Pulled, Rules};
+use serde_json::{Value as Json, json};
+
+use crate::error::WorkerError;
+use crate::key::logical_key::Key;
+use crate::key::place::{Old, Place, Within};
+use crate::key::spare::Spare;
+use crate::progress::Progress;
+
+/// How many items are moved at once, each with a permit of its own; fewer where the store's transactions have no room for so many. A pull is two
+/// transactions, one after the other: at 20 ms each, that is 250 pulls a second, which take all 1,000 write units of a partition.
+pub(crate) const PARALLEL: usize = 10;
+
+/// How often a mover looks whether the table is still the one that it began with. To delete a table and make it again takes DynamoDB about as long, and
+/// while there is none every pull fails. More often costs others: the embedded store counts a table's items whenever it describes it, 25 ms at 240,000
+/// items, and serves nobody meanwhile.
+const SAME_TABLE: Duration = Duration::from_secs(10);
+
+/// How often a mover that is paused looks whether it may go on.
+const PAUSED: Duration = Duration::from_millis(200);
+
+/// Write units of the old partition that a pull takes of an item of 1 KB: the check that it is there, and its deletion, both in transactions, which
+/// count twice (AWS Developer Guide, "Read and write operations").
+pub(crate) const UNITS: u32 = 4;
+
+/// The same of this item. Its JSON is a little longer than what DynamoDB counts.
+fn units(item: &Json) -> u32 {
+    u32::try_from(item.to_string().len().div_ceil(1_024)).unwrap_or(u32::MAX).saturating_mul(UNITS)
+}
+
+/// One mover's work.
+pub(crate) struct Work<'a> {
+    pub registry: &'a Registry,
+    pub key: &'a Key,
+    pub from: &'a Layout,
+    pub to: &'a Layout,
+    pub claim: &'a Claim,
+    /// The most units of the old partition a second.
+    pub rate: u32,
+    pub steering: &'a Steering,
+    pub progress: &'a dyn Progress,
+}
+
+impl Work<'_> {
+    /// Moves what is to be moved, until a whole walk finds nothing.
+    ///
+    /// # Errors
+    /// The store's; another worker that has taken over.
+    pub(crate) async fn run(&self) -> Result<Moved<Place>, WorkerError> {
+        let env = self.registry.env();
+        let mut mover: Mover<Place, Old> = Mover::new(None, self.claim.writes(), Rules::ALL);
+        let mut pulls = FuturesUnordered::new();
+        let mut spare = Spare::new(env.now(), self.rate, self.registry.throttles());
+        let mut looked = Some(env.now());
+        loop {
+            let paused = self.steering.is_paused();
+            // Items of a table that was made again under the name are nobody's to move.
+            if paused {
+                looked = None;
+            } else if looked.is_none_or(|at| env.now().since(at) >= SAME_TABLE) {
+                self.same_table().await?;
+                looked = Some(env.now());
+            }
+            let spared = spare.rate(env.now(), self.registry.throttles());
+            let rate = if paused { 0 } else { spared };
+            match mover.next(env.now(), rate) {
+                MoverDo::Read { after, .. } => {
+                    let (page, units) = self.read(after).await?;
+                    mover.spent_reading(env.now(), units, rate);
+                    mover.page(page);
+                }
+                MoverDo::Pull(place, old) => {
+                    let units = units(&old.item);
+                    mover.spent(env.now(), units, rate);
+                    spare.spent(env.now(), f64::from(units));
+                    pulls.push(async move { (place, self.pull(old).await) });
+                }
+                // Pulls that are under way end meanwhile, also those of a mover that is paused.
+                MoverDo::Wait { until } => {
+                    let pause = until.map_or(PAUSED, |until| until.since(env.now()));
+                    let ended = match pulls.is_empty() {
+                        true => None,
+                        false => match select(pulls.next(), env.sleep(pause)).await {
+                            Either::Left((ended, _)) => ended,
+                            Either::Right(_) => continue,
+                        },
+                    };
+                    match ended {
+                        None => env.sleep(pause).await,
+                        Some((place, pulled)) => {
+                            mover.pulled(&place, pulled?);
+                            self.progress.moved(mover.progress().items);
+                        }
+                    }
+                }
+                MoverDo::AwaitPulls => {
+                    if let Some((place, pulled)) = pulls.next().await {
+                        mover.pulled(&place, pulled?);
+                        self.progress.moved(mover.progress().items);
+                    }
+                }
+                MoverDo::Finished(moved) => return Ok(moved),
+                MoverDo::Stopped => {
+                    return Err(WorkerError::Busy(format!(
+                        "Another run moves the key {:?} of table {} now",
+                        self.key.text(),
+                        self.key.table.name
+                    )));
+                }
+            }
+        }
+    }
+
+    async fn same_table(&self) -> Result<(), WorkerError> {
+        let table = &self.key.table;
+        match self.registry.describe(&table.name).await? {
+            Some(described) if described.schema.id == table.id => Ok(()),
+            _ => Err(WorkerError::Stopped(format!(
+                "Table {} was deleted while its items were moved",
+                table.name
+            ))),
+        }
+    }
+
+    /// The page behind a place: the items of it that move.
+    async fn read(&self, after: Option<Place>) -> Result<(Page<Place, Old>, u32), WorkerError> {
+        let (shard, start) = match after {
+            None => (0, None),
+            Some(Place { shard, within: Within::End }) => (shard + 1, None),
+            Some(Place { shard, within: Within::Upto(sort) }) => (shard, Some(sort)),
+        };
+        if shard >= self.from.shards {
+            return Ok((Page { rows: Vec::new(), end: None }, 0));
+        }
+        let from = self.key.physical(self.from, shard)?;
+        let start = match (&start, &self.key.table.key.sort) {
+            (Some(sort), Some(attribute)) => {
+                let mut raw = Vec::new();
+                sort.write(&mut raw);
+                let value: Json = serde_json::from_slice(&raw)
+                    .map_err(|_| Error::internal("a sort key could not be written"))?;
+                Some(
+                    json!({ self.key.table.key.partition.name.as_str(): from, attribute.name.as_str(): value }),
+                )
+            }
+            _ => None,
+        };
+        let page = self.key.page(self.registry, &from, start.as_ref(), None).await?;
+        let mut rows = Vec::new();
+        let mut last = None;
+        for item in page.items {
+            let sort = self.key.sort(&item)?;
+            last = Some(sort.clone());
+            let to = Key::shard(self.to, &sort);
+            // Other items of this shard stay, or have come here by the move.
+            if Key::shard(self.from, &sort) == shard && to != shard {
+                let to = self.key.physical(self.to, to)?;
+                let place = Place { shard, within: Within::Upto(sort) };
+                rows.push((place, Old { item, from: from.clone(), to }));
+            }
+        }
+        let within = match (page.more, last) {
+            (Some(_), Some(sort)) => Within::Upto(sort),
+            _ => Within::End,
+        };
+        let end = Some(Place { shard, within });
+        // The walk is over with the last shard.
+        let over = shard + 1 == self.from.shards && end.as_ref().is_some_and(|end| end.within == Within::End);
+        Ok((Page { rows, end: end.filter(|_| !over) }, page.units))
+    }
+
+    /// Brings one item to its new physical key.
+    async fn pull(&self, old: Old) -> Result<Pulled, WorkerError> {
+        let Old { item, from, to } = &old;
+        let mut pull = Pull::of(item.clone(), Rules::ALL);
+        let partition = &self.key.table.key.partition.name;
+        let check = |physical: &Json| {
+            json!({ "ConditionCheck": {
+                "TableName": self.key.table.name, "Key": self.key.primary(physical, item), "ConditionExpression": "attribute_exists(#p)",
+                "ExpressionAttributeNames": { "#p": partition },
+            } })
+        };
+        loop {
+            let answer = match pull.call() {
+                PullCall::Read => {
+                    let body = json!({
+                        "TableName": self.key.table.name, "Key": self.key.primary(from, item), "ConsistentRead": true,
+                    });
+                    let mut found = self.registry.call_patiently(Operation::GetItem, body).await?;
+                    PullAnswer::Read(Some(found["Item"].take()).filter(|item| !item.is_null()))
+                }
+                PullCall::Copy { item: mut copy, .. } => {
+                    copy[partition] = to.clone();
+                    let put = json!({ "Put": {
+                        "TableName": self.key.table.name, "Item": copy, "ConditionExpression": "attribute_not_exists(#p)",
+                        "ExpressionAttributeNames": { "#p": partition },
+                    } });
+                    match self.write(vec![put, check(from)]).await? {
+                        Sent::Done => PullAnswer::Done,
+                        Sent::Refused(0) => PullAnswer::NewExists,
+                        Sent::Refused(_) => PullAnswer::OldGone,
+                        // The store looks at its size first, whatever lies there.
+                        Sent::Other(PullAnswer::TooLarge) if self.is_there(to, item).await? => {
+                            PullAnswer::NewExists
+                        }
+                        Sent::Other(answer) => answer,
+                    }
+                }
+                PullCall::Clear { .. } => {
+                    let delete = json!({ "Delete": { "TableName": self.key.table.name, "Key": self.key.primary(from, item) } });
+                    match self.write(vec![check(to), delete]).await? {
+                        Sent::Done => PullAnswer::Done,
+                        Sent::Refused(_) => PullAnswer::NewGone,
+                        Sent::Other(answer) => answer,
+                    }
+                }
+            };
+            if let Some(pulled) = pull.answered(answer) {
+                return Ok(pulled);
+            }
+        }
+    }
+
+    /// Whether an item with that physical key exists.
+    async fn is_there(&self, physical: &Json, item: &Json) -> Result<bool, WorkerError> {
+        let key = self.key.primary(physical, item);
+        let body = json!({ "TableName": self.key.table.name, "Key": key, "ConsistentRead": true });
+        let answer = self.registry.call_patiently(Operation::GetItem, body).await?;
+        Ok(answer.get("Item").is_some())
+    }
+
+    /// One transaction under the claim.
+    async fn write(&self, actions: Vec<Json>) -> Result<Sent, WorkerError> {
+        match self.claim.write(actions).await {
+            Ok(Written::Done) => Ok(Sent::Done),
+            Ok(Written::Refused(failed)) => Ok(Sent::Refused(failed.into_iter().min().unwrap_or(0))),
+            Err(ClaimError::TakenOver(_)) => Ok(Sent::Other(PullAnswer::ClaimGone)),
+            Err(ClaimError::Store(error)) if error.outcome == Outcome::Unknown => {
+                Ok(Sent::Other(PullAnswer::Again))
+            }
+            Err(ClaimError::Store(error)) if is_too_large(&error) => Ok(Sent::Other(PullAnswer::TooLarge)),
+            Err(ClaimError::Store(error)) => Err(error.into()),
+        }
+    }
+}
+
+/// What came of a transaction.
+enum Sent {
+    Done,
+    /// The condition of the action at this place does not hold, and of none before it.
+    Refused(usize),
+    Other(PullAnswer<Json>),
+}
+
+/// Whether the store says that an item is over 400 KB.
+fn is_too_large(error: &Error) -> bool {
+    error.code == Code::ValidationException
+        && error.message.as_deref().is_some_and(|message| message.contains("Item size"))
+}

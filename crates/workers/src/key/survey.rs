@@ -1,0 +1,201 @@
+//! Looks at the physical keys that a key will use: what lies there, and should not. And at those that it leaves: up to where they hold items.
+
+use std::future::ready;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use heatsink_control::KeyRecord;
+use heatsink_control::claim::Claim;
+use heatsink_control::registry::Registry;
+use heatsink_control::reshard_intent::key_text;
+use heatsink_dynamo::Operation;
+use heatsink_layout::{Bucket, Layout, Moving};
+use serde_json::{Value as Json, json};
+
+use crate::error::WorkerError;
+use crate::key::logical_key::{Key, Sort};
+use crate::key::steps::newest_item;
+
+/// How long writers are kept waiting for the high water.
+pub(crate) const HIGH_WATER_WITHIN: Duration = Duration::from_millis(100);
+/// How many old slots are read at once for their highest sort key.
+const AT_ONCE: usize = 32;
+
+/// What was found there.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// What stands in the way: items that clients have put under a name which only looks like a shard's, and others that cannot be decided about.
+    pub foreign: u64,
+    /// Items of this key that an earlier layout left there, each with the item that counts: their primary keys.
+    pub orphans: Vec<(Json, Json)>,
+    /// The first thing in the way, and what to do about it.
+    pub named: Option<String>,
+    /// Whether only another key that moves is in the way: later there is nothing.
+    pub passing: bool,
+    /// The attribute by which items of the table expire.
+    pub expires: Option<String>,
+    /// The highest sort key in the old slots, as it was read when none of them got an item any more.
+    pub high_water: Option<Sort>,
+}
+
+impl Found {
+    fn in_the_way(&mut self, what: impl FnOnce() -> String) {
+        self.foreign += 1;
+        self.named.get_or_insert_with(what);
+    }
+}
+
+/// Reads them all. `reserved`: shards below this number were this key's before.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn survey(
+    registry: &Registry,
+    key: &Key,
+    from: &Layout,
+    to: &Layout,
+    reserved: u16,
+) -> Result<Found, WorkerError> {
+    let mut found = Found::default();
+    // What a counter has already are its fragments.
+    let first = if Moving::widens(from, to) { from.shards } else { 0 };
+    for shard in first..to.shards {
+        // Where all items of the key lie, none can be elsewhere.
+        if shard == 0 && from.shards == 1 {
+            continue;
+        }
+        let physical = key.physical(to, shard)?;
+        let mut start = None;
+        loop {
+            let page = key.page(registry, &physical, start.as_ref(), None).await?;
+            for item in &page.items {
+                let lies = key.shard_of(from, item)?;
+                if shard >= reserved.max(1) {
+                    found.in_the_way(|| {
+                        format!(
+                            "items of clients lie under {physical}, a name that its shards would have. Move or delete them, or choose fewer shards"
+                        )
+                    });
+                } else if lies != shard {
+                    let orphan = key.primary(&physical, item);
+                    let home = key.primary(&key.physical(from, lies)?, item);
+                    let body = json!({ "TableName": key.table.name, "Key": home, "ConsistentRead": true });
+                    let answer = registry.call_patiently(Operation::GetItem, body).await?;
+                    match answer.get("Item") {
+                        Some(_) => found.orphans.push((orphan, home)),
+                        None => found.in_the_way(|| {
+                            format!(
+                                "the item {orphan} lies where the key's layout does not put it, and nowhere else. `heatsink verify --repair` brings it \
+                                 to its place"
+                            )
+                        }),
+                    }
+                }
+            }
+            // One is enough to refuse the move.
+            start = page.more.filter(|_| found.foreign == 0);
+            if start.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Looks into the buckets that are to have another number of shards, in all shards that any bucket of the key ever had.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn buckets(
+    registry: &Registry,
+    key: &Key,
+    from: &Layout,
+    first: Bucket,
+    shards: u16,
+) -> Result<Found, WorkerError> {
+    let mut found = Found::default();
+    if let Some(bucket) = newest_item(registry, key, from, shards, first).await? {
+        // The next run begins behind it.
+        found.passing = true;
+        found.in_the_way(|| {
+            format!("its bucket {bucket} holds items, which were written when the change began: a later one is chosen next time")
+        });
+    }
+    Ok(found)
+}
+
+/// Looks for what may have come since the move was prepared: keys on record under the names of its shards, other keys that move, and time to live. From
+/// RESERVE on no gateway turns that on or off, so what is found here holds for the move.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn names(
+    registry: &Registry,
+    id: &str,
+    key: &Key,
+    to: &Layout,
+    found: &mut Found,
+) -> Result<(), WorkerError> {
+    let records = registry.key_records(id).await?;
+    // In a table with buckets every name of a shard's form is escaped.
+    let shards = if to.time().is_some() { 1 } else { to.shards };
+    let text = |record: &KeyRecord| key_text(&record.key, key.key_type());
+    for shard in 1..shards {
+        let name = [&*key.bytes, format!("#~{shard}").as_bytes()].concat();
+        if let Some(record) = records.iter().find(|record| record.key == name) {
+            found.in_the_way(|| {
+                format!("{:?}, a name that its shards would have, is itself a key on record", text(record))
+            });
+        }
+    }
+    if let Some(other) = records.iter().find(|record| record.key != key.bytes && record.moves.is_some()) {
+        found.passing |= found.foreign == 0;
+        found.in_the_way(|| {
+            format!("the key {:?} moves, and one key of a table moves at a time", text(other))
+        });
+    }
+    found.expires = registry.time_to_live(&key.table.name).await?;
+    if found.expires.is_some() && (key.table.has_counters() || to.counter_attributes().is_some()) {
+        found.passing = false;
+        found.in_the_way(|| "the table has counters, and time to live would delete them in parts".to_owned());
+    }
+    Ok(())
+}
+
+/// The highest sort key in any of the old slots; `None` where they hold nothing, or the items have no sort keys. One read of each, once: who waits for it
+/// holds up writers.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn high_water(
+    registry: &Registry,
+    key: &Key,
+    from: &Layout,
+) -> Result<Option<Sort>, WorkerError> {
+    if key.table.key.sort.is_none() {
+        return Ok(None);
+    }
+    let highest = |shard| async move {
+        let last = key.last(registry, &key.physical(from, shard)?).await?;
+        last.map(|item| key.sort(&item)).transpose()
+    };
+    let found = stream::iter((0..from.shards).map(highest)).buffer_unordered(AT_ONCE);
+    Ok(found.try_fold(None, |most, one| ready(Ok(most.max(one)))).await?)
+}
+
+/// Deletes what an earlier layout left, where the item that counts is still there.
+///
+/// # Errors
+/// The store's; another worker that has taken over.
+pub(crate) async fn clear(claim: &Claim, key: &Key, orphans: &[(Json, Json)]) -> Result<(), WorkerError> {
+    let names = json!({ "#p": key.table.key.partition.name });
+    for (orphan, home) in orphans {
+        let check = json!({
+            "TableName": key.table.name, "Key": home, "ConditionExpression": "attribute_exists(#p)", "ExpressionAttributeNames": names,
+        });
+        let delete = json!({ "TableName": key.table.name, "Key": orphan });
+        // Where it is gone by now, the next survey decides.
+        claim.write(vec![json!({ "ConditionCheck": check }), json!({ "Delete": delete })]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! What is wanted of a key: the layout that it becomes, and whether its table and the layout that it has allow that. Plain functions.
+//!
+//! Not here: what is on record (`table`).
+
+use heatsink_control::reshard_intent::{WantedLayout, key_text};
+use heatsink_control::rules::{MAX_COUNTER_SHARDS, can_count};
+use heatsink_dynamo::{KeyType, TableSchema};
+use heatsink_layout::{By, Hash, Layout, Moving, Strategy, shards};
+
+use crate::error::{WorkerError, usage};
+
+/// The most shards of a key.
+const MOST_SHARDS: u16 = 1_000;
+
+/// The layout that is wanted of a key that is laid out as `from`. From which bucket on a number of shards holds is not wanted, but chosen (`steps`).
+pub(crate) fn target(from: &Layout, wanted: &WantedLayout) -> Layout {
+    if let Some(attributes) = wanted.counter.clone() {
+        let strategy = Strategy::Counter { attributes };
+        return Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 };
+    }
+    if from.time().is_some() && wanted.by.is_none() {
+        return Layout { shards: wanted.shards, ..from.clone() };
+    }
+    let by = wanted.by.clone().or_else(|| by(from).cloned()).unwrap_or(By::SortKey);
+    let strategy = if wanted.shards == 1 { Strategy::None } else { Strategy::Calculated { by } };
+    Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 }
+}
+
+/// What decides the shard of an item, where its sort key does.
+pub(crate) fn by(layout: &Layout) -> Option<&By> {
+    match &layout.strategy {
+        Strategy::Calculated { by } => Some(by),
+        _ => None,
+    }
+}
+
+/// Whether two layouts put every item in the same place.
+pub(crate) fn same(one: &Layout, other: &Layout) -> bool {
+    let whole = |layout: &Layout| layout.shards == 1 && layout.time().is_none();
+    one.shards == other.shards
+        && (whole(one) && whole(other) || one.strategy == other.strategy && one.hash == other.hash)
+}
+
+/// Whether a layout is what is wanted.
+pub(crate) fn is_wanted(layout: &Layout, wanted: &WantedLayout) -> bool {
+    let by_wanted = wanted.shards == 1 || wanted.by.is_none() || wanted.by.as_ref() == by(layout);
+    layout.shards == wanted.shards && by_wanted && wanted.counter.as_deref() == layout.counter_attributes()
+}
+
+/// Whether two lists name the same.
+pub(crate) fn alike(one: &[String], other: &[String]) -> bool {
+    one.len() == other.len() && one.iter().all(|name| other.contains(name))
+}
+
+/// Whether a key can have so many shards.
+pub(crate) fn number_of_shards(shards: u16) -> Result<(), WorkerError> {
+    match (1..=MOST_SHARDS).contains(&shards) {
+        true => Ok(()),
+        false => usage(format!("A key has 1 to {MOST_SHARDS} shards, and {shards} were asked for")),
+    }
+}
+
+/// Whether one layout of a key can follow another.
+pub(crate) fn can_change(
+    schema: &TableSchema,
+    key: &[u8],
+    from: &Layout,
+    to: &Layout,
+) -> Result<(), WorkerError> {
+    let (key, table) = (key_text(key, schema.key.partition.key_type), &schema.name);
+    if from.time().is_some() && to.time().is_none() {
+        return usage(format!(
+            "The key {key:?} of table {table} is laid out by its rule ({from}). It can get another number of shards for the buckets to come, and nothing \
+             else: leave the strategy out"
+        ));
+    }
+    if to.counter_attributes().is_none() && schema.key.sort.is_none() {
+        return usage(format!(
+            "Table {table} has no sort key: each of its keys is one item, which cannot lie in several shards. A number in it that is only added to \
+             can: say --strategy counter --attribute NAME"
+        ));
+    }
+    if Moving::is_possible(from, to) || from.strategy == to.strategy && from.shards == to.shards {
+        return Ok(());
+    }
+    let sharded = format!("The key {key:?} of table {table} has {}", shards(from.shards));
+    match (from.counter_attributes(), to.counter_attributes()) {
+        (Some(own), Some(other)) if own == other => usage(format!("{sharded}. {}", never_narrower(own))),
+        (Some(own), _) => usage(format!(
+            "The key {key:?} of table {table} is a counter of {}, and becomes nothing else while clients use it. It can only get more shards",
+            own.join(", ")
+        )),
+        (None, Some(_)) if from.shards > 1 => usage(format!(
+            "{sharded}, and a counter grows out of a whole key: bring its items back with --shards 1 first"
+        )),
+        (None, Some(_)) => usage("A counter has 2 shards or more: with one it would be the key as it is"),
+        (None, None) => {
+            usage(format!("The key is laid out as {from}, which cannot be changed while clients write"))
+        }
+    }
+}
+
+/// Whether numbers are named that can be added to.
+pub(crate) fn is_countable(
+    schema: &TableSchema,
+    expires: bool,
+    wanted: &WantedLayout,
+) -> Result<(), WorkerError> {
+    let Some(attributes) = &wanted.counter else { return Ok(()) };
+    if wanted.by.is_some() {
+        return usage(
+            "A counter's fragments are no items that a sort key could spread: leave the separator out",
+        );
+    }
+    if attributes.is_empty() || attributes.iter().any(String::is_empty) {
+        return usage("A counter needs the names of the numbers that are added to: --attribute likes");
+    }
+    if let Some(twice) = attributes.iter().enumerate().find(|(at, name)| attributes[..*at].contains(name)) {
+        return usage(format!("--attribute {} is given twice", twice.1));
+    }
+    if wanted.shards > MAX_COUNTER_SHARDS {
+        return usage(format!(
+            "A counter has at most {MAX_COUNTER_SHARDS} shards: setting or deleting it is one transaction over its fragments, and a transaction has at \
+             most {MAX_COUNTER_SHARDS} actions"
+        ));
+    }
+    if expires {
+        return usage(expiring_counters(&schema.name));
+    }
+    can_count(attributes, schema).or_else(|why| {
+        usage(format!("No key of table {} can be a counter of {}: {why}", schema.name, attributes.join(", ")))
+    })
+}
+
+/// Whether a part of the sort key is wanted that it can have.
+pub(crate) fn part_of_text(schema: &TableSchema, wanted: &WantedLayout) -> Result<(), WorkerError> {
+    let sort = schema.key.sort.as_ref();
+    match &wanted.by {
+        Some(By::Part { separator, .. }) if separator.is_empty() => usage("A separator is never empty"),
+        Some(By::Part { .. }) if sort.is_some_and(|sort| sort.key_type != KeyType::S) => usage(format!(
+            "The sort key of table {} is no string, so it has no parts: leave the separator out",
+            schema.name
+        )),
+        Some(By::PrimaryKey) => usage("A key's items are spread by their sort key, or by a part of it"),
+        _ => Ok(()),
+    }
+}
+/// Why a table has counters or time to live, and not both.
+pub(crate) fn expiring_counters(table: &str) -> String {
+    format!(
+        "Table {table} has time to live, which would delete counters in parts: turn it off before a key is a counter"
+    )
+}
+
+/// Why a counter keeps its shards, and what can be done instead.
+pub fn never_narrower(attributes: &[String]) -> String {
+    let names = attributes.join(", ");
+    format!(
+        "It is a counter of {names}, whose parts lie in all of them: it never gets fewer, since they would have to be added up while clients add to them. \
+         There is no way back. It costs reads alone, half a unit for each shard. While nobody adds to it, an UpdateItem that SETs {names} to what \
+         was read brings each number into one item"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_the_shard_stays_unless_another_thing_is_wanted() {
+        let part = By::Part { separator: "#".to_owned(), part: 1 };
+        let wanted = |shards: u16, by: Option<&By>| WantedLayout { by: by.cloned(), ..shards.into() };
+        let whole = Layout::none();
+        let by_part = target(&whole, &wanted(4, Some(&part)));
+        assert_eq!(by(&target(&whole, &wanted(4, None))), Some(&By::SortKey));
+        assert_eq!(by(&target(&by_part, &wanted(8, None))), Some(&part));
+        assert!(!same(&by_part, &target(&by_part, &wanted(4, Some(&By::SortKey)))));
+        assert!(same(&whole, &target(&by_part, &wanted(1, Some(&part)))));
+        assert!(
+            is_wanted(&by_part, &wanted(4, None)) && !is_wanted(&by_part, &wanted(4, Some(&By::SortKey)))
+        );
+    }
+}
