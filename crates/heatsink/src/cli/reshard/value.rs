@@ -4,9 +4,7 @@
 
 use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_layout::shards;
-use heatsink_workers::{
-    INDEX_DELAY, ReshardReport, ValueAsked, ValueOptions, ValuePlan, ValueReshard,
-};
+use heatsink_workers::{INDEX_DELAY, ReshardReport, ValueAsked, ValueOptions, ValuePlan, ValueReshard};
 use serde_json::{Value as Json, json};
 
 use super::args::Start;
