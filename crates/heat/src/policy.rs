@@ -2,7 +2,7 @@
 //!
 //! The same observations give the same decisions, so that a log of them can be replayed.
 //!
-//! Not here: what would help ([`advice`](crate::advice)), carrying a decision out (`heatsink-mover`).
+//! Not here: what would help ([`advice`](crate::advice)), carrying a decision out (`heatsink-workers`).
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -2,7 +2,7 @@
 //!
 //! They say nothing of layouts: a key that they match stays as it is until it is hot.
 //!
-//! Not here: what a hot key needs (`heatsink-heat`), carrying it out (`heatsink-mover`).
+//! Not here: what a hot key needs (`heatsink-heat`), carrying it out (`heatsink-workers`).
 
 use std::fmt;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Advice on the hottest keys, for people: a sentence for each, and the command that helps.
 //!
-//! Not here: what would help (`heatsink_heat::advice`), acting on it (`heatsink-mover`).
+//! Not here: what would help (`heatsink_heat::advice`), acting on it (`heatsink-workers`).
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Rewrites the items of a value that are in an old form: as fast as it may, and not while it is paused.
 //!
-//! Not here: one item (`index_migration::bring`), what has to be acknowledged before (`run`).
+//! Not here: one item (`index_rewrite::bring`), what has to be acknowledged before (`run`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! The gateways of the demo: several in one process, each with its own HTTP front, before one embedded store behind partitions.
 //!
-//! Not here: the load (`ledger`), the reshard itself (`heatsink-mover`).
+//! Not here: the load (`ledger`), the reshard itself (`heatsink-workers`).
 
 use std::net::SocketAddr;
 use std::sync::Arc;

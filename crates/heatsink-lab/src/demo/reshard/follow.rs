@@ -1,6 +1,6 @@
 //! Follows what the gateways do by themselves: the first throttle, the decision, the phases of the key.
 //!
-//! Not here: the decision (`heatsink_heat::policy`), carrying it out (`heatsink-mover`).
+//! Not here: the decision (`heatsink_heat::policy`), carrying it out (`heatsink-workers`).
 
 use std::sync::Arc;
 use std::time::Duration;
