@@ -79,7 +79,7 @@ pub fn run() -> ExitCode {
 /// `RUST_LOG` asks for more.
 fn log() {
     let asked = std::env::var("RUST_LOG").ok().and_then(|levels| levels.parse::<Targets>().ok());
-    let usual = || Targets::new().with_default(Level::WARN).with_target("heatsink_mover", Level::INFO);
+    let usual = || Targets::new().with_default(Level::WARN).with_target("heatsink_workers", Level::INFO);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
