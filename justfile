@@ -77,6 +77,10 @@ demo *arguments:
 docs:
     cargo doc --workspace --no-deps
 
+# What takes hours and gates no change; without names, everything: `just nightly fence mutants`
+nightly *steps:
+    .ci/nightly {{ steps }}
+
 # Everything CI does
 ci:
     .ci/run
