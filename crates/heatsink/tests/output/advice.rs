@@ -29,7 +29,7 @@ fn the_pages_say_what_the_command_says() {
     let place = TestDir::new("pages");
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = 0;
-    for folder in [root.clone(), root.join("docs"), root.join("docs/systems")] {
+    for folder in [root.clone(), root.join("docs/how-to"), root.join("docs/explain")] {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|extension| extension != "md") {
