@@ -232,8 +232,8 @@ const HEAD: &str = "# Errors
 
 <!-- Generated: HEATSINK_BLESS=1 cargo test --workspace --test output -->
 
-Search this page for a piece of the message. `{…}` stands for what differs. Every error has the type and
-code that DynamoDB's errors have, so SDKs decide as ever whether to retry.
+Search this page for a piece of the message. `{…}` stands for what differs. Every error has the type
+and code that DynamoDB's errors have, so SDKs decide as ever whether to retry.
 
 | code | whose fault | what SDKs do |
 |---|---|---|
@@ -247,7 +247,8 @@ code that DynamoDB's errors have, so SDKs decide as ever whether to retry.
 const CODES: &str = "
 ## Errors of commands
 
-Errors go to stderr. With `--output json` an error is one line; `retryable` says that the same command may succeed later.
+Errors go to stderr. With `--output json` an error is one line; `retryable` says that the same command
+may succeed later.
 
 ```text
 {\"error\":{\"exit_code\":69,\"kind\":\"unavailable\",\"message\":\"…\",\"retryable\":true}}

@@ -1,14 +1,20 @@
-//! Pages of docs/reference that are generated: `cli.md` and `cli-tables.md` from `--help`, `errors.md` from [`crate::error_index`].
+//! Pages of docs/reference that are generated: `cli.md`, `cli-tables.md` and `cli-reshard.md` from the commands' help, `errors.md` from
+//! [`crate::error_index`].
 //!
 //! A page that is not what the program says fails; `HEATSINK_BLESS=1` writes it anew. `metrics.md` is written beside the table of
 //! metrics (`cli/serve/metric_help.rs`).
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::command::{TestDir, text};
 
-/// Commands that read or change a table. They have a page of their own.
-const OF_TABLES: [&str; 7] = ["adopt", "audit", "freeze", "gateways", "reshard", "shards", "verify"];
+/// The pages of commands, with their titles and commands. All other commands are on the first.
+const PAGES: [(&str, &str, &[&str]); 3] = [
+    ("cli.md", "Commands: the server, and what it shows", &[]),
+    ("cli-tables.md", "Commands on tables", &["adopt", "audit", "freeze", "gateways", "shards", "verify"]),
+    ("cli-reshard.md", "Commands that reshard keys", &["reshard"]),
+];
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -61,11 +67,41 @@ fn listed(help: &str) -> Vec<String> {
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
-fn section(place: &TestDir, command: &[&str], page: &mut String) {
+/// The help without the options that the page explains already; those are named at the end.
+fn unseen(said: &str, seen: &mut BTreeSet<String>) -> String {
+    let (mut page, mut block, mut also) = (String::new(), String::new(), Vec::new());
+    let mut end = |block: &mut String, page: &mut String| {
+        let words: Vec<&str> = block.split_whitespace().collect();
+        if words.is_empty() {
+        } else if seen.insert(words.join(" ")) {
+            *page += block;
+        } else if let Some(flag) = words.iter().find(|word| word.starts_with("--")) {
+            also.push(flag.trim_end_matches(',').to_owned());
+        }
+        block.clear();
+    };
+    let mut options = false;
+    for line in said.lines() {
+        options |= line == "Options:";
+        let starts = line.trim_start().starts_with('-');
+        if options && (starts || line.is_empty()) {
+            end(&mut block, &mut page);
+        }
+        let to = if options && (starts || !block.is_empty()) { &mut block } else { &mut page };
+        *to += &format!("{line}\n");
+    }
+    end(&mut block, &mut page);
+    if !also.is_empty() {
+        page += &format!("  also, as above: {}\n", also.join(" "));
+    }
+    page
+}
+
+fn section(place: &TestDir, command: &[&str], seen: &mut BTreeSet<String>, page: &mut String) {
     let said = help(place, command);
-    *page += &format!("\n## heatsink {}\n\n```text\n{said}\n```\n", command.join(" "));
+    *page += &format!("\n## heatsink {}\n\n```text\n{}```\n", command.join(" "), unseen(&said, seen));
     for sub in listed(&said) {
-        section(place, &[command, &[&sub]].concat(), page);
+        section(place, &[command, &[&sub]].concat(), seen, page);
     }
 }
 
@@ -73,19 +109,23 @@ fn section(place: &TestDir, command: &[&str], page: &mut String) {
 fn the_pages_of_commands_are_what_they_say_of_themselves() {
     let place = TestDir::new("cli-pages");
     let all = listed(&help(&place, &[]));
-    assert!(OF_TABLES.iter().all(|name| all.iter().any(|one| one == name)), "{all:?}");
-    let about = "<!-- Generated: HEATSINK_BLESS=1 cargo test --workspace --test output -->\n\n\
-                 What `heatsink COMMAND -h` prints, in a build with default features. `--help` says more of some options.\n";
-    let (mut server, mut tables) = (
-        format!(
-            "# Commands: the server, and what it shows\n\n{about}Commands on tables: [cli-tables.md](cli-tables.md).\n"
-        ),
-        format!("# Commands on tables\n\n{about}The server and what it shows: [cli.md](cli.md).\n"),
-    );
-    for name in &all {
-        let page = if OF_TABLES.contains(&name.as_str()) { &mut tables } else { &mut server };
-        section(&place, &[name], page);
+    for (nth, (file, title, names)) in PAGES.iter().enumerate() {
+        assert!(names.iter().all(|name| all.iter().any(|one| one == name)), "{file}: {all:?}");
+        let others = PAGES.iter().filter(|(other, ..)| other != file);
+        let others: Vec<String> = others.map(|(other, title, _)| format!("[{title}]({other})")).collect();
+        let mut page = format!(
+            "# {title}\n\n<!-- Generated: HEATSINK_BLESS=1 cargo test --workspace --test output -->\n\n\
+             What `heatsink COMMAND -h` prints, in a build with default features. `--help` says more of some\n\
+             options. Other commands:\n{}.\n",
+            others.join(",\n")
+        );
+        let mut seen = BTreeSet::new();
+        for name in &all {
+            let named = |page: &(&str, &str, &[&str])| page.2.contains(&name.as_str());
+            if PAGES.iter().position(named).unwrap_or(0) == nth {
+                section(&place, &[name], &mut seen, &mut page);
+            }
+        }
+        hold(file, &page);
     }
-    hold("cli.md", &server);
-    hold("cli-tables.md", &tables);
 }

@@ -111,9 +111,9 @@ mod tests {
 
 <!-- Generated: HEATSINK_BLESS=1 cargo test --workspace --bin heatsink metric_help -->
 
-`GET /_heatsink/metrics` at the [admin address](admin-api.md) gives these in Prometheus' text format.
-What to alert on: [monitor and alert](../how-to/monitor-and-alert.md). At most 200 combinations of table,
-index and kind have names; the rest is added up under empty ones.
+`GET /_heatsink/metrics` at the [admin address](admin-api.md) gives these in Prometheus' text form.
+What to alert on: [monitor and alert](../how-to/monitor-and-alert.md). At most 200 combinations of
+table, index and kind have names; the rest is added up under empty ones.
 ";
 
     #[test]
