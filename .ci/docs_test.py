@@ -35,6 +35,9 @@ class Sizes(unittest.TestCase):
         page = f"# A\n{'w ' * 50}\n{row}\n- {address}\n[b](there.md#b)\n```sh\n| {'x ' * 30}|\n```\n"
         self.assertEqual(self.faults({"docs/a.md": page, "docs/there.md": "# B\n"}), [])
 
+    def test_what_is_a_word(self):
+        self.assertEqual(pages.words("| a - b | `--c` |\n|---|---|\n- 1, … \u2265 2 [d](e.md)"), 6)
+
     def test_too_many_words_in_all(self):
         self.one("6 words outside docs/journal, at most 5", {"a.md": "a b c", "docs/b.md": "d e f"}, in_all=5)
 
