@@ -50,7 +50,7 @@ class Sizes(unittest.TestCase):
 
     def test_a_readme_that_comes_to_the_point_late(self):
         self.one('4 words before "more"', {"README.md": "a b c d\n## More of it\ne f"}, before_more=3)
-        self.one('6 words before "more"', {"README.md": "a b c d\n## Else"}, before_more=3)
+        self.one('5 words before "more"', {"README.md": "a b c d\n## Else"}, before_more=3)
         self.assertEqual(self.faults({"README.md": "a b c\n## More\n" + "w\n" * 99}, before_more=3), [])
 
     def test_a_line_that_is_too_wide(self):
