@@ -13,7 +13,7 @@ fn advice(place: &TestDir, arguments: &str) -> Json {
 
 /// The arguments between `heatsink ` and the end of the code in each text that says `heatsink shards …` and what it recommends.
 fn claims(page: &str) -> Vec<(String, String)> {
-    let page = page.replace('\n', " ");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let pieces = page.split("`heatsink shards ").skip(1);
     let claim = |piece: &str| {
         let (arguments, after) = piece.split_once('`')?;

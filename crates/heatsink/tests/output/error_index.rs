@@ -247,8 +247,8 @@ and code that DynamoDB's errors have, so SDKs decide as ever whether to retry.
 const CODES: &str = "
 ## Errors of commands
 
-Errors go to stderr. With `--output json` an error is one line; `retryable` says that the same command
-may succeed later.
+Errors go to stderr. With `--output json` an error is one line; `retryable` says that the same
+command may succeed later.
 
 ```text
 {\"error\":{\"exit_code\":69,\"kind\":\"unavailable\",\"message\":\"…\",\"retryable\":true}}

@@ -35,28 +35,16 @@ pub fn hold(page: &str, expected: &str) {
     );
 }
 
-/// The short help of a command, with its long lines broken.
+/// The short help of a command, with a long usage broken.
 fn help(place: &TestDir, command: &[&str]) -> String {
     let done = place.command(&[command, &["-h"]].concat()).env("COLUMNS", "98").output().unwrap();
     assert!(done.status.success(), "{command:?}: {}", text(&done.stderr));
-    let mut page = String::new();
-    for line in text(&done.stdout).lines() {
-        let mut width = 0;
-        let indent = line.len() - line.trim_start().len();
-        page.push_str(&line[..indent]);
-        for word in line.trim_start().split_inclusive(' ') {
-            if width + word.trim_end().len() > 98 - indent {
-                page.truncate(page.trim_end().len());
-                page.push_str("\n         ");
-                width = 9;
-            }
-            page.push_str(word);
-            width += word.len();
-        }
-        page.truncate(page.trim_end_matches(' ').len());
-        page.push('\n');
-    }
-    page.trim_end().to_owned()
+    let said = text(&done.stdout);
+    let lines = said.lines().map(|line| match line.starts_with("Usage:") {
+        true => wrapped(line, "         "),
+        false => format!("{}\n", line.trim_end()),
+    });
+    lines.collect::<String>().trim_end().to_owned()
 }
 
 /// The commands that a help text lists, without `help` itself.
@@ -67,39 +55,62 @@ fn listed(help: &str) -> Vec<String> {
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
-/// The help without the options that the page explains already; those are named at the end.
-fn unseen(said: &str, seen: &mut BTreeSet<String>) -> String {
-    let (mut page, mut block, mut also) = (String::new(), String::new(), Vec::new());
-    let mut end = |block: &mut String, page: &mut String| {
-        let words: Vec<&str> = block.split_whitespace().collect();
-        if words.is_empty() {
-        } else if seen.insert(words.join(" ")) {
-            *page += block;
-        } else if let Some(flag) = words.iter().find(|word| word.starts_with("--")) {
-            also.push(flag.trim_end_matches(',').to_owned());
+/// An option as one line of the page: its name, and the first sentence of what it does.
+fn option(block: &str) -> String {
+    let (name, about) = block.trim_start().split_once("  ").unwrap_or((block.trim(), ""));
+    let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
+    let default = about.split_once("[default: ").map(|(_, rest)| rest.split(']').next().unwrap_or(""));
+    let first = about.split(" [").next().unwrap_or("").split("; ").next().unwrap_or("");
+    let first = first.split(". ").next().unwrap_or("").trim_end_matches('.');
+    let default = default.map(|default| format!(" [{default}]")).unwrap_or_default();
+    wrapped(&format!("  {}  {first}{default}", name.trim()), "      ")
+}
+
+/// A line broken at 98 columns; what follows is indented.
+fn wrapped(line: &str, indent: &str) -> String {
+    let (mut page, mut width) = (String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        if width + word.trim_end().len() > 98 {
+            page.truncate(page.trim_end().len());
+            page = page + "\n" + indent;
+            width = indent.len();
         }
-        block.clear();
-    };
-    let mut options = false;
-    for line in said.lines() {
-        options |= line == "Options:";
-        let starts = line.trim_start().starts_with('-');
-        if options && (starts || line.is_empty()) {
-            end(&mut block, &mut page);
-        }
-        let to = if options && (starts || !block.is_empty()) { &mut block } else { &mut page };
-        *to += &format!("{line}\n");
+        page.push_str(word);
+        width += word.len();
     }
-    end(&mut block, &mut page);
+    page.trim_end().to_owned() + "\n"
+}
+
+/// The help in short: usage, and the options that the page has not explained yet. The others are named at the end.
+fn short(said: &str, seen: &mut BTreeSet<String>) -> String {
+    let (head, options) = said.split_once("\nOptions:\n").unwrap_or((said, ""));
+    let head = head.lines().filter(|line| !line.starts_with("  help  "));
+    let mut page: String = head.map(|line| format!("{line}\n")).collect();
+    page.push('\n');
+    let (mut also, mut blocks) = (Vec::new(), Vec::<String>::new());
+    for line in options.lines() {
+        match blocks.last_mut() {
+            Some(block) if !line.trim_start().starts_with('-') => *block = format!("{block} {}", line.trim()),
+            _ => blocks.push(line.to_owned()),
+        }
+    }
+    for block in blocks.iter().filter(|block| !block.contains("--help")) {
+        let line = option(block);
+        if seen.insert(line.clone()) {
+            page += &line;
+        } else if let Some(flag) = line.split_whitespace().find(|word| word.starts_with("--")) {
+            also.push(flag.to_owned());
+        }
+    }
     if !also.is_empty() {
-        page += &format!("  also, as above: {}\n", also.join(" "));
+        page += &wrapped(&format!("  as above: {}", also.join(" ")), "      ");
     }
-    page
+    page.trim_end().to_owned() + "\n"
 }
 
 fn section(place: &TestDir, command: &[&str], seen: &mut BTreeSet<String>, page: &mut String) {
     let said = help(place, command);
-    *page += &format!("\n## heatsink {}\n\n```text\n{}```\n", command.join(" "), unseen(&said, seen));
+    *page += &format!("\n## heatsink {}\n\n```text\n{}```\n", command.join(" "), short(&said, seen));
     for sub in listed(&said) {
         section(place, &[command, &[&sub]].concat(), seen, page);
     }
@@ -115,8 +126,7 @@ fn the_pages_of_commands_are_what_they_say_of_themselves() {
         let others: Vec<String> = others.map(|(other, title, _)| format!("[{title}]({other})")).collect();
         let mut page = format!(
             "# {title}\n\n<!-- Generated: HEATSINK_BLESS=1 cargo test --workspace --test output -->\n\n\
-             What `heatsink COMMAND -h` prints, in a build with default features. `--help` says more of some\n\
-             options. Other commands:\n{}.\n",
+             Of each option the first sentence, and the default; `heatsink COMMAND --help` says all. More:\n{}.\n",
             others.join(",\n")
         );
         let mut seen = BTreeSet::new();
