@@ -65,7 +65,7 @@ closed-loop:
 conformance checkout:
     benches/conformance {{ checkout }}
 
-# Measure, and print the tables of docs/performance.md
+# Measure, and print the tables of docs/explain/performance.md
 bench *arguments:
     benches/run {{ arguments }}
 

@@ -72,6 +72,12 @@ class Commands(unittest.TestCase):
             "```sh\ncargo ok\ncargo test  # not here\necho a \\\n  > b; test -s b\n```", elsewhere=("cargo test",))
         self.assertEqual(len(ran), 6)
 
+    def test_a_block_in_a_list(self):
+        ran = self.prove("1. Do:\n\n   ```sh\n   echo a; \\\n     echo b\n   ```\n\n   ```output\n   a\n   b\n   ```")
+        self.assertEqual(len(ran), 1)
+        found, _ = blocks.split("   ```python\n   if 1:\n       x\n\n  y\n   ```")
+        self.assertEqual(found[0].text, "if 1:\n    x\n\ny\n")
+
     def test_a_command_that_fails(self):
         self.fails("exited with 64", "```sh\ncargo nonsense\n```")
         self.fails("line 3: .*exited with 1", "\n", "```sh\nfalse\n```")

@@ -26,11 +26,13 @@ def split(markdown):
     """The blocks, and the text with its blocks emptied: lines keep their numbers."""
     blocks, prose = [], []
     fence = language = start = None
+    indent = 0
     inside = []
     for number, line in enumerate(markdown.splitlines(), 1):
         match = FENCE.match(line)
         if fence is None and match:
             fence, language, start, inside = match[1], match[2].strip(), number, []
+            indent = len(line) - len(line.lstrip(" "))
             prose.append("")
         elif fence is None:
             prose.append(line)
@@ -40,7 +42,8 @@ def split(markdown):
                 blocks.append(Block(language, "\n".join(inside) + "\n", start))
                 fence = None
             else:
-                inside.append(line)
+                # As Markdown has it: a block in a list is as far to the left as its fence.
+                inside.append(line[min(indent, len(line) - len(line.lstrip(" "))):])
     if fence is not None:
         raise Unclosed(f"line {start}: the block has no end")
     return blocks, "\n".join(prose)

@@ -73,7 +73,7 @@ impl Sign {
 fn way_back(table: &str, registry: &str) -> String {
     format!(
         "The way back: restore {registry} from a backup; without one, `heatsink verify {table} --rebuild` reads the layouts off the items. If the items of no \
-         table lie in shards any more, say `required = false` under [fence] (docs/registry.md)"
+         table lie in shards any more, say `required = false` under [fence] (docs/how-to/recover.md)"
     )
 }
 
@@ -105,7 +105,7 @@ pub async fn of_store(registry: &Registry) -> Result<Option<String>, Error> {
         Some(true) => {
             return Ok(Some(format!(
                 "The registry {0} is not in the store, or is empty, and `required = true` under [fence] says that it has to be there: without it nothing is \
-                 served, and no other one is made. Restore {0} from a backup; for the first start of a new store leave `required` out (docs/registry.md)",
+                 served, and no other one is made. Restore {0} from a backup; for the first start of a new store leave `required` out (docs/how-to/recover.md)",
                 registry.name()
             )));
         }
@@ -146,7 +146,7 @@ pub(crate) async fn warn_if_unprotected(registry: &Registry) {
     if answer.is_ok_and(|answer| answer["Table"]["DeletionProtectionEnabled"] == false) {
         tracing::warn!(
             "the registry {name} is not protected from deletion, and without it the items of sharded tables are not found: `aws dynamodb update-table \
-             --table-name {name} --deletion-protection-enabled` (docs/registry.md)"
+             --table-name {name} --deletion-protection-enabled` (docs/how-to/recover.md)"
         );
     }
 }

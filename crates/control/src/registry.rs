@@ -132,7 +132,7 @@ impl Registry {
     pub(crate) fn gone(&self) -> Error {
         Error::unavailable(
             format!(
-                "The registry {} existed before and is not found any more; nothing is sent until it is restored from a backup (docs/registry.md)",
+                "The registry {} existed before and is not found any more; nothing is sent until it is restored from a backup (docs/how-to/recover.md)",
                 self.name
             ),
             Outcome::NotDone,

@@ -101,7 +101,7 @@ pub(crate) fn refusal(table: &str, other: &str, ours: &str) -> String {
     format!(
         "Table {table} has the tag {TAG} = {other:?}: its layouts are recorded in the table {other}, and this registry is {ours}. Two registries for \
          one table would lose items. Use that registry (`registry = {other:?}` under [fence]); if it is gone for good, use its name all the same, and put the \
-         table on record with `heatsink verify {table} --rebuild` (docs/registry.md)"
+         table on record with `heatsink verify {table} --rebuild` (docs/how-to/recover.md)"
     )
 }
 

@@ -5,7 +5,7 @@
 //! ([`string`], [`crate::Value::read`]), and the store checks all of it. Nesting beyond [`MAX_DEPTH`] is malformed.
 //!
 //! Not here: DynamoDB's values (`value`), checking a whole request (`wire`).
-//! Why not a library: docs/decisions/0004-lazy-json.md.
+//! Why not a library: docs/develop/decisions/0004-lazy-json.md.
 
 use std::borrow::Cow;
 

@@ -4,7 +4,7 @@
 //! take, nobody may guess the meaning of. A tree's spans are byte ranges of the text, for whoever changes a key in it.
 //!
 //! Not here: the statement's other members (`wire`), the grammar of expressions (`expression`), and what an item is.
-//! Why not a library: docs/decisions/0005-partiql.md.
+//! Why not a library: docs/develop/decisions/0005-partiql.md.
 
 mod ast;
 mod condition;

@@ -6,11 +6,11 @@ use serde::Serialize;
 use crate::crowding::{at_least, some_partition_holds};
 use crate::{PARTITION_READS, PARTITION_WRITES};
 
-/// A new on-demand table has as many (docs/partitions.md#how-much-a-table-may-take).
+/// A new on-demand table has as many (docs/explain/partitions.md#how-much-a-table-may-take).
 const FEWEST_PARTITIONS: u32 = 4;
 /// The most shards that a rule may ask for.
 const MOST_SHARDS: u16 = 1000;
-/// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads (docs/partitions.md#sources).
+/// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads (docs/explain/partitions.md#sources).
 const READ_STEP: f64 = 4096.0;
 
 /// The default for the accepted probability that some partition is overloaded at the peak. Every command that recommends a shard
@@ -185,7 +185,7 @@ fn why_none(asked: &Asked, peak: f64, partitions: u32) -> Cause {
 }
 
 /// An unknown table is assumed to carry four times this key. It has the partitions of the formula that AWS used to publish
-/// (docs/partitions.md#how-much-a-table-may-take), at least those of a new on-demand table.
+/// (docs/explain/partitions.md#how-much-a-table-may-take), at least those of a new on-demand table.
 pub(crate) fn assumed_partitions(asked: &Asked) -> u32 {
     let peak = asked.peak * units_per_write(asked.item_bytes);
     let reads = asked.reads * page_units(f64::from(asked.page), asked);

@@ -367,7 +367,7 @@ mod tests {
         });
         let begun =
             [0, 1].map(|segment| pages.iter().find(|(number, ..)| *number == segment).map(|page| page.2));
-        // Not a Scan yet; one of which a segment was not begun with the others (docs/layout-changes.md); one whose next page is refused, because
+        // Not a Scan yet; one of which a segment was not begun with the others (docs/explain/fence.md); one whose next page is refused, because
         // its gateway has yet to learn of what an earlier page knew.
         let refused =
             |views: &Vec<usize>| views.windows(2).any(|two| known(two[1]).newest() < known(two[0]).newest());

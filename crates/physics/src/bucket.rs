@@ -23,7 +23,7 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// Keeps `milliseconds` of its rate. Holds one second's worth at first, if it keeps as much: credit is *unused* capacity
-    /// (docs/partitions.md#two-gates), and a new bucket has not left any unused; one second lets a client use its rate from the start.
+    /// (docs/explain/partitions.md#two-gates), and a new bucket has not left any unused; one second lets a client use its rate from the start.
     pub(crate) fn new(now: u64, rate: u64, milliseconds: u64) -> Self {
         let rate = rate.min(MAX_RATE);
         let cap = of_rate(rate, milliseconds);

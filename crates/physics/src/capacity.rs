@@ -7,7 +7,7 @@ use crate::growth::Growth;
 use crate::mode::{Mode, ON_DEMAND_START, PARTITIONS_MAX};
 use crate::units::Units;
 
-/// Unused provisioned capacity is kept for this long (docs/partitions.md#two-gates).
+/// Unused provisioned capacity is kept for this long (docs/explain/partitions.md#two-gates).
 const CREDIT_MILLISECONDS: u64 = 300_000;
 
 /// On-demand capacity is a rate: it keeps one second's worth. A guess.
@@ -53,7 +53,7 @@ impl Capacity {
         self.mode
     }
 
-    /// What reads and writes could be served per second: what it was ever provisioned with, or has grown to (docs/partitions.md
+    /// What reads and writes could be served per second: what it was ever provisioned with, or has grown to (docs/explain/partitions.md
     /// #how-much-a-table-may-take).
     pub(crate) fn warm(&self) -> [u64; 2] {
         [self.sides[READ].growth.limit(), self.sides[WRITE].growth.limit()]
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn modes_and_what_they_remember() {
-        // docs/partitions.md#how-much-a-table-may-take: 10,000/10,000 once, 10/10 now, then on demand: at least 12,000 and 10,000.
+        // docs/explain/partitions.md#how-much-a-table-may-take: 10,000/10,000 once, 10/10 now, then on demand: at least 12,000 and 10,000.
         let mut capacity = Capacity::new(0, Mode::Provisioned { read: 10_000, write: 10_000 }, 40_000);
         capacity.change(0, Mode::Provisioned { read: 10, write: 10 });
         assert_eq!((capacity.served(), capacity.warm()), ([10, 10], [10_000, 10_000]));

@@ -14,10 +14,10 @@ impl Default for ResourceId {
     }
 }
 
-/// Reads and writes are metered apart: a partition may throttle one while the other goes on (docs/partitions.md#two-gates).
+/// Reads and writes are metered apart: a partition may throttle one while the other goes on (docs/explain/partitions.md#two-gates).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// A strongly consistent read: only the leader of a partition's three replicas answers it (docs/partitions.md#three-replicas).
+    /// A strongly consistent read: only the leader of a partition's three replicas answers it (docs/explain/partitions.md#three-replicas).
     Strong = 0,
     /// An eventually consistent read: any of the three replicas answers it, at half a unit per 4 KB.
     Eventual = 1,
@@ -51,7 +51,7 @@ pub enum Cause {
     /// The partition's ceiling.
     KeyRange,
     /// Twice the previous peak of an on-demand table or index, which is still growing. Throttled requests name the key range
-    /// as their reason then too (docs/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
+    /// as their reason then too (docs/explain/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
     Scaling,
     /// The table's or index's provisioned capacity.
     Provisioned,
@@ -85,7 +85,7 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// The reason in `ThrottlingReasons`: one of 16 words (docs/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
+    /// The reason in `ThrottlingReasons`: one of 16 words (docs/explain/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
     pub fn reason(&self) -> String {
         let resource = if self.index { "Index" } else { "Table" };
         let access = if self.access.writes() { "Write" } else { "Read" };

@@ -1,4 +1,4 @@
-//! The cost of an item's write in a global index: zero, one or two writes (docs/partitions.md#indexes).
+//! The cost of an item's write in a global index: zero, one or two writes (docs/explain/partitions.md#indexes).
 
 use crate::units::Units;
 

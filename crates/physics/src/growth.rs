@@ -1,4 +1,4 @@
-//! The growth of an on-demand table or index: previous peak, doubling, the 30-minute rule (docs/partitions.md#how-much-a-table-may-take).
+//! The growth of an on-demand table or index: previous peak, doubling, the 30-minute rule (docs/explain/partitions.md#how-much-a-table-may-take).
 
 use crate::units::Units;
 
@@ -6,7 +6,7 @@ use crate::units::Units;
 const REGISTERED_AFTER: u64 = 30 * 60 * 1_000_000_000;
 
 /// One of reads and writes. On-demand capacity serves twice the previous peak at any moment; this is also the warm
-/// throughput, and never sinks (docs/partitions.md#how-much-a-table-may-take).
+/// throughput, and never sinks (docs/explain/partitions.md#how-much-a-table-may-take).
 #[derive(Clone, Debug)]
 pub(crate) struct Growth {
     /// Units per second that can be served.

@@ -28,7 +28,7 @@ pub(crate) struct Sample {
 }
 
 /// The heat of `units`, in thousandths of a ninth of a write unit. Reads and writes add up (a third of a write unit per strongly consistent read
-/// unit), because both are work for one node: a guess, see docs/partitions.md. An eventually consistent unit counts two thirds of that, because
+/// unit), because both are work for one node: a guess, see docs/explain/partitions.md. An eventually consistent unit counts two thirds of that, because
 /// three replicas share it (4,500 are a full partition).
 #[inline]
 pub(crate) fn work(access: Access, units: Units, linear: bool) -> u64 {

@@ -4,7 +4,7 @@
 //! argument everywhere: nanoseconds on any monotonic clock, the same one for all calls on one [`Tables`]. What is left to
 //! chance is drawn from [`Rules::seed`].
 //!
-//! A request must pass two gates (docs/partitions.md#two-gates): the bucket of its table or index, and the bucket of the partition
+//! A request must pass two gates (docs/explain/partitions.md#two-gates): the bucket of its table or index, and the bucket of the partition
 //! that its key falls into. Both are post-paid: see [`Tables::offer`]. While time passes, hot partitions split and
 //! on-demand capacity grows; [`Tables::take_events`] tells.
 //!

@@ -130,7 +130,7 @@ impl Resource {
     }
 
     /// Changes the mode or the capacity. A raise beyond what the partitions carry doubles their number, as often as need
-    /// be (docs/partitions.md#how-much-a-table-may-take); nothing ever takes partitions away.
+    /// be (docs/explain/partitions.md#how-much-a-table-may-take); nothing ever takes partitions away.
     pub(crate) fn change(&mut self, now: u64, mode: crate::mode::Mode, events: &mut Events) {
         self.capacity.change(now, mode);
         if mode.provisioned() {

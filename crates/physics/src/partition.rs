@@ -12,11 +12,11 @@ use crate::units::Units;
 
 /// A ceiling keeps half a second's worth and no 300 s credit. Not published: AWS's run on one key was flat at 1,000 writes/s
 /// and its run over keys one after another came to 1,250, of which the model makes some 1,360 with half a second
-/// (docs/partitions.md#tested-against, B1 and B2).
+/// (docs/explain/partitions.md#tested-against, B1 and B2).
 const CEILING_MILLISECONDS: u64 = 500;
 
 /// How much an index partition may owe before it holds back the writes of its table. Entries arrive within a fraction
-/// of a second (docs/partitions.md#indexes); how long the queue may get is not published: a guess.
+/// of a second (docs/explain/partitions.md#indexes); how long the queue may get is not published: a guess.
 const QUEUE_MILLISECONDS: u64 = 1_000;
 
 /// The bucket that pays. With [`crate::Rules::legacy_linear`] the first one pays for everything.

@@ -1,5 +1,5 @@
 //! The state of a table that must outlive the process: its partitions and its growth. Partitions are never merged, so they are never
-//! forgotten (docs/partitions.md#split-for-heat).
+//! forgotten (docs/explain/partitions.md#split-for-heat).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The quotas of an AWS account: capacity, and how often it may change (docs/partitions.md#how-much-a-table-may-take).
+//! The quotas of an AWS account: capacity, and how often it may change (docs/explain/partitions.md#how-much-a-table-may-take).
 //!
 //! Not here: whether all tables together stay within them (`permit`).
 

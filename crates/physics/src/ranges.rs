@@ -6,7 +6,7 @@ use crate::key_position::{KeyPosition, KeyRange, SortKey};
 use crate::mode::PARTITIONS_MAX;
 use crate::partition::Partition;
 
-/// The partitions of a table or index in order of their ranges. Only ever split, never merged (docs/partitions.md#split-for-heat).
+/// The partitions of a table or index in order of their ranges. Only ever split, never merged (docs/explain/partitions.md#split-for-heat).
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges {
     /// Where each begins; the first at [`KeyPosition::MIN`]. Apart from the partitions, so that a search touches little memory.

@@ -1,5 +1,5 @@
 //! A table, or one global index of a table: its own bucket and its partitions. Indexes have partitions of their own
-//! that behave like a table's (docs/partitions.md#indexes).
+//! that behave like a table's (docs/explain/partitions.md#indexes).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -263,7 +263,7 @@ pub struct ResourceSnapshot {
     pub reads: u64,
     /// Write units per second that it takes in now, over all partitions.
     pub writes: u64,
-    /// Read units per second of its warm throughput (docs/partitions.md#how-much-a-table-may-take).
+    /// Read units per second of its warm throughput (docs/explain/partitions.md#how-much-a-table-may-take).
     pub warm_reads: u64,
     /// Write units per second of its warm throughput.
     pub warm_writes: u64,

@@ -1,4 +1,4 @@
-//! Chooses where a hot partition is split, or why not (docs/partitions.md#split-for-heat). A plain function of the sampled traffic.
+//! Chooses where a hot partition is split, or why not (docs/explain/partitions.md#split-for-heat). A plain function of the sampled traffic.
 
 use crate::heat::Sample;
 use crate::key_position::{KeyPosition, SortKey};
@@ -107,7 +107,7 @@ fn single(sorted: &[KeyPosition]) -> bool {
     most * 100 > sorted.len() * USELESS
 }
 
-/// Whether the traffic on a collection only rises or only falls along the sort key (docs/partitions.md#split-for-heat), up to one step in
+/// Whether the traffic on a collection only rises or only falls along the sort key (docs/explain/partitions.md#split-for-heat), up to one step in
 /// ten: requests overtake each other. Judged by the writes, where there are any to speak of.
 fn monotonic(samples: &[Sample], position: u64) -> bool {
     let of = |writes: bool| -> Vec<SortKey> {

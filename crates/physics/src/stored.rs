@@ -1,5 +1,5 @@
-//! Stored bytes: partitions that outgrow 10 GB split (docs/partitions.md#split-for-heat), and item collections under a local index that outgrow it
-//! are refused (docs/partitions.md#indexes).
+//! Stored bytes: partitions that outgrow 10 GB split (docs/explain/partitions.md#split-for-heat), and item collections under a local index that outgrow it
+//! are refused (docs/explain/partitions.md#indexes).
 
 use crate::ceilings::PARTITION_BYTES;
 use crate::demand::ResourceId;

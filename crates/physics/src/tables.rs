@@ -58,7 +58,7 @@ impl Tables {
     }
 
     /// Raises the warm throughput of a table or index, units per second, with the partitions for it, at once. Never lowers
-    /// it (docs/partitions.md#how-much-a-table-may-take).
+    /// it (docs/explain/partitions.md#how-much-a-table-may-take).
     pub fn warm_up(&mut self, now: u64, on: ResourceId, reads: u64, writes: u64) {
         let (Some(resource), rules, events) = self.parts(on) else { return };
         resource.pass(now, rules, events);
@@ -67,7 +67,7 @@ impl Tables {
         self.revision += 1;
     }
 
-    /// Says whether a table has local indexes: then no split falls inside its item collections (docs/partitions.md#split-for-heat).
+    /// Says whether a table has local indexes: then no split falls inside its item collections (docs/explain/partitions.md#split-for-heat).
     pub fn set_local_indexes(&mut self, table: ResourceId, any: bool) {
         if let Some(resource) = self.get(table) {
             resource.local_indexes = any;
@@ -130,7 +130,7 @@ impl Tables {
     /// where those were a lower bound, [`Tables::debit`] settles the rest.
     ///
     /// A write and its index entries are one list, the table's own demand first: entries are applied later, within what
-    /// an index partition's queue holds, and a full queue refuses the write (back-pressure, docs/partitions.md#indexes).
+    /// an index partition's queue holds, and a full queue refuses the write (back-pressure, docs/explain/partitions.md#indexes).
     ///
     /// A demand on a table or index that is gone is admitted: the store answers for it.
     ///

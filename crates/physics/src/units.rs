@@ -14,7 +14,7 @@ impl Units {
     pub const ZERO: Units = Units(0);
     /// One unit.
     pub const ONE: Units = Units(1_000_000_000);
-    /// Half a unit: an eventually consistent read of up to 4 KB (docs/partitions.md#sources).
+    /// Half a unit: an eventually consistent read of up to 4 KB (docs/explain/partitions.md#sources).
     pub const HALF: Units = Units(500_000_000);
 
     /// Whole units.

@@ -1,4 +1,4 @@
-//! AWS's own experiments (docs/partitions.md#tested-against): one loader, a table of IP ranges, partition keys chosen well and badly.
+//! AWS's own experiments (docs/explain/partitions.md#tested-against): one loader, a table of IP ranges, partition keys chosen well and badly.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
 

@@ -29,7 +29,7 @@ fn offer(tables: &mut Tables, from: u64, seconds: u64, rate: u64, demand: &Deman
 
 #[test]
 fn six_hundred_strong_reads_of_a_20_kb_item() {
-    // docs/partitions.md#two-gates: 20 KB is 5 units, so 600 reads a second are 3,000 units.
+    // docs/explain/partitions.md#two-gates: 20 KB is 5 units, so 600 reads a second are 3,000 units.
     let read = demand(Access::Strong, at(7), Units::whole(5));
     assert_eq!(offer(&mut table(Mode::ON_DEMAND), 0, 20, 600, &read), 12_000);
     let admitted = offer(&mut table(Mode::ON_DEMAND), 0, 20, 1_200, &read);
@@ -38,7 +38,7 @@ fn six_hundred_strong_reads_of_a_20_kb_item() {
 
 #[test]
 fn four_hundred_units_over_four_partitions() {
-    // docs/partitions.md#two-gates: three partitions at 50/s and one at 150/s, 300 of the table's 400. Instant adaptive capacity: no throttle.
+    // docs/explain/partitions.md#two-gates: three partitions at 50/s and one at 150/s, 300 of the table's 400. Instant adaptive capacity: no throttle.
     let mut tables = table(Mode::ON_DEMAND);
     tables.update(0, support::first_id(), Mode::Provisioned { read: 400, write: 400 });
     let partitions = &tables.snapshot(0, "t").unwrap()[0].partitions;

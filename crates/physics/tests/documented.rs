@@ -1,4 +1,4 @@
-//! Figures that AWS's documentation gives, exactly (docs/partitions.md#sources). The numbers in the tests' names are those of the
+//! Figures that AWS's documentation gives, exactly (docs/explain/partitions.md#sources). The numbers in the tests' names are those of the
 //! notes that they were collected in: s1 ceilings, s2 counts of partitions, s4 and s6 splits, s7 growth, s11 to s15 units and sizes.
 
 mod support;

@@ -1,4 +1,4 @@
-//! A. Stone's load tests on one partition key with random sort keys (docs/partitions.md#tested-against): the shapes, not the minutes.
+//! A. Stone's load tests on one partition key with random sort keys (docs/explain/partitions.md#tested-against): the shapes, not the minutes.
 //! An on-demand table; reads are strongly consistent; split for heat is what is seen.
 
 mod support;

@@ -15,7 +15,7 @@ use crate::schedule::{Schedule, TICK};
 /// The most memory of a run: 4 GB.
 const MAX_BYTES: f64 = 4e9;
 
-/// The most requests that are drawn one by one: about an hour of one core at 30 million a second (docs/performance.md).
+/// The most requests that are drawn one by one: about an hour of one core at 30 million a second (docs/explain/performance.md).
 const MAX_DRAWN: f64 = 1e11;
 
 /// Bytes of a key's name: three words and some 20 letters with what the allocator adds; its weight and its slot of the alias table.

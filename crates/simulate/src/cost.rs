@@ -1,4 +1,4 @@
-//! The monthly cost of a run: us-east-1, Standard class, prices since 2024-11-01 (docs/simulator.md#what-comes-out).
+//! The monthly cost of a run: us-east-1, Standard class, prices since 2024-11-01 (docs/explain/simulator.md#what-comes-out).
 //!
 //! Storage, backups and data transfer are left out: remedies do not change them much.
 

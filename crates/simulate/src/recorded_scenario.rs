@@ -12,7 +12,7 @@ use crate::numbers::grouped;
 use crate::recorded_load::WINDOW;
 use crate::scenario::Fault;
 
-/// Units that a new on-demand table takes: reads and writes (docs/partitions.md#how-much-a-table-may-take).
+/// Units that a new on-demand table takes: reads and writes (docs/explain/partitions.md#how-much-a-table-may-take).
 const NEW_TABLE: (f64, f64) = (12_000.0, 4_000.0);
 /// How many times its busiest seconds a table is assumed to take.
 const ROOM: f64 = 4.0;

@@ -5,7 +5,7 @@
 //! same every time: a conversation that is sharded while messages are sent (`live`).
 //! The same heat in real time and over HTTP is `heatsink-lab demo leaderboard`.
 //!
-//! Each system has a page in docs/systems. Its rules are the files in `examples/`. Where an account came with code, `run.py` or `run.mjs`
+//! docs/explain/systems.md tells of each. Its rules are the files in `examples/`. Where an account came with code, `run.py` or `run.mjs`
 //! beside them is the same application in that language, over HTTP and in real time (`clients/run --alone`).
 //!
 //! Not here: the command that runs them (`heatsink-lab demo`), and `heatsink-lab demo leaderboard`, which runs in real time.

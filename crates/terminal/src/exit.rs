@@ -1,6 +1,6 @@
 //! Exit codes (`sysexits.h`) and the errors that end the process.
 //!
-//! docs/configuration.md lists the codes; a test below holds the list and this file to each other.
+//! docs/reference/errors.md lists the codes; a test below holds the list and this file to each other.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -159,7 +159,7 @@ mod tests {
 
     /// The rows of the table of exit codes: code and kind.
     fn documented() -> Vec<(String, String)> {
-        let page = include_str!("../../../docs/configuration.md");
+        let page = include_str!("../../../docs/reference/errors.md");
         let (_, section) = page.split_once("## Exit codes").unwrap();
         let rows = section.lines().filter(|line| line.starts_with("| ")).skip(1);
         let cells = rows.map(|row| row.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()));

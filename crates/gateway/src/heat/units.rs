@@ -1,7 +1,7 @@
 //! What a request costs, by the sizes of bodies: in thousandths of capacity units.
 //!
 //! An item's JSON is never shorter than its size, so up to one block the cost is exact. Beyond it the size is the length times a ratio that is
-//! measured for each table. What a filter or a projection leaves out is not in the answer: see docs/heat.md.
+//! measured for each table. What a filter or a projection leaves out is not in the answer: see docs/explain/heat.md.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -17,7 +17,7 @@ use super::*;
 use crate::detect::{Access, Detector, Key, KeyHeat, Kind, Outcome, PartId};
 use crate::{KeyLoad, Recent};
 
-/// Each bound holds in at least this share of windows and keys (docs/heat.md).
+/// Each bound holds in at least this share of windows and keys (docs/explain/heat.md).
 const PROMISED: f64 = 0.997;
 
 /// What a gateway does beside its requests, and the exact units of each key in the window.

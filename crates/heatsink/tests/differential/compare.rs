@@ -180,7 +180,7 @@ fn statement(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Opti
     }
 }
 
-/// Whether an answer is one of the refusals that sharded tables give by design (docs/compatibility.md).
+/// Whether an answer is one of the refusals that sharded tables give by design (docs/reference/compatibility.md).
 pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
     const REFUSALS: [&str; 13] = [
         "for attributes that it does not hold, with a condition on pk, is not supported on sharded tables",
@@ -195,7 +195,7 @@ pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
         "is the physical key of a shard of the key",
         "is not carried out on it meanwhile",
         "gets other shards, and writes to it wait for a moment",
-        // The embedded engine's own bound (docs/limits.md): a filter that names each form of a value is longer than the client's.
+        // The embedded engine's own bound (docs/reference/limits.md): a filter that names each form of a value is longer than the client's.
         "a filter this large together with an index and a projection",
     ];
     let (_, message, _) = answer.error.as_ref()?;

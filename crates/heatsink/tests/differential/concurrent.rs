@@ -3,7 +3,7 @@
 //! Gateways' requests arrive at the store late, in an order that the seed decides, and the store carries out one after another. So each write has
 //! a moment, that of its last physical write, and the unsharded store is given the same writes in the order of their moments: every
 //! answer must be equal, and so must what both stores hold in the end. A read of one request must be what an unsharded store
-//! answers at some moment between its beginning and its end. A Query or Scan over shards is no snapshot (docs/compatibility.md), but every row that
+//! answers at some moment between its beginning and its end. A Query or Scan over shards is no snapshot (docs/reference/compatibility.md), but every row that
 //! was there throughout must be in it once and in its place, and every row in it must have been there at some moment.
 //!
 //! One thread, whose tasks take turns as the seed says: a failure replays with its seed.

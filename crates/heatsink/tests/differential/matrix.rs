@@ -1,4 +1,4 @@
-//! The matrix of docs/compatibility.md, held against the tests that it names: what it says is covered by the differential test must
+//! The matrix of docs/reference/compatibility-tests.md, held against the tests that it names: what it says is covered by the differential test must
 //! be among the requests that are generated, and every other test that it names must be there.
 
 use std::collections::BTreeSet;
@@ -12,9 +12,9 @@ use crate::{generate, schema};
 /// Steps enough for the rarest parameter to come up many times.
 const STEPS: usize = 30_000;
 
-/// docs/compatibility.md, and where it lies.
+/// docs/reference/compatibility-tests.md, and where it lies.
 pub fn docs() -> (PathBuf, String) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/compatibility.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/compatibility-tests.md");
     let text = std::fs::read_to_string(&page).unwrap();
     (page, text)
 }

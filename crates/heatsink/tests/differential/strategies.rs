@@ -1,4 +1,4 @@
-//! The table of strategies by operations in docs/compatibility.md, held against the tests that it names: where it says `d`, the worlds
+//! The table of strategies by operations in docs/reference/compatibility-tests.md, held against the tests that it names: where it says `d`, the worlds
 //! of this test must send that operation to keys of that strategy, and every other test that it names must be there.
 //!
 //! Which strategy a request meets is seen where the router asks for it: at the layouts of the keys that it plans for. Scans and

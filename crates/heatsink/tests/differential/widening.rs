@@ -56,7 +56,7 @@ pub fn most_shards() -> usize {
     STRINGS.iter().chain(BINARIES).flat_map(|(_, _, counts)| counts).copied().max().unwrap_or(1).into()
 }
 
-/// A token that comes back after a change is another request to the store (docs/resharding.md).
+/// A token that comes back after a change is another request to the store (docs/explain/reshard.md).
 pub fn hide(steps: &mut [Step]) {
     for step in steps {
         if let Some(body) = step.body.as_object_mut() {

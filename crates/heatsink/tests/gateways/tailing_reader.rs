@@ -135,7 +135,7 @@ fn a_strong_tail_misses_nothing() {
 #[test]
 fn a_plain_tail_passes_items_by() {
     let missed: usize = (0..20).map(|seed| missed(&run(seed, "shard", None))).sum();
-    assert!(missed > 0, "the anomaly that docs/compatibility.md speaks of did not show");
+    assert!(missed > 0, "the anomaly that docs/reference/compatibility.md speaks of did not show");
 }
 
 #[test]

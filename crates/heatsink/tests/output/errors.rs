@@ -1,4 +1,4 @@
-//! Errors: in plain words on stderr, or as one JSON document there; and the exit codes that docs/configuration.md lists.
+//! Errors: in plain words on stderr, or as one JSON document there; and the exit codes that docs/reference/errors.md lists.
 
 use std::time::{Duration, Instant};
 

@@ -150,7 +150,7 @@ fn a_deleted_registry_is_missed_by_tags_and_by_items() {
         );
         delete_registry(&store);
         let said = refused(&start(&store, rules(FENCE)).unwrap());
-        assert!(said.contains("--rebuild") && said.contains("docs/registry.md"), "{said}");
+        assert!(said.contains("--rebuild") && said.contains("docs/how-to/recover.md"), "{said}");
         // A gateway that makes a new one does not make it known.
         let other = "[[rule]]\ntable = \"New\"\nstrategy = \"calculated\"\nshards = 3\n";
         let gateway = start(&store, rules(other)).unwrap();

@@ -106,7 +106,7 @@ fn the_history_of_the_heat_survives_a_restart() {
 fn the_dashboard_asks_for_metrics_that_are_documented() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
-    let documented = read("docs/configuration.md");
+    let documented = read("docs/reference/metrics.md");
     let dashboard: Json = serde_json::from_str(&read("examples/grafana/heatsink.json")).unwrap();
     let targets =
         dashboard["panels"].as_array().unwrap().iter().filter_map(|panel| panel["targets"].as_array());

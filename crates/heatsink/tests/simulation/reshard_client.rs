@@ -232,7 +232,7 @@ impl Stage {
             (page, world.clock.now())
         });
         let (first, at): (Vec<_>, Vec<_>) = join_all(first).await.into_iter().unzip();
-        // One of the requests may have waited. Where the other segment had ended by then, they did not begin together (docs/resharding.md, "Scans").
+        // One of the requests may have waited. Where the other segment had ended by then, they did not begin together (docs/explain/reshard.md, "Scans").
         let ended =
             first.iter().zip(&at).filter(|(page, _)| matches!(page, Ok(false))).map(|(_, at)| *at).min();
         let last = at.iter().max();

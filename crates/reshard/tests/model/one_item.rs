@@ -127,14 +127,14 @@ fn the_next_move_waits_for_the_last_and_its_workers() {
 // The long set: `cargo test --release -p heatsink-reshard --test model -- --ignored --nocapture`.
 
 #[test]
-#[ignore = "minutes; docs/testing.md has what it showed"]
+#[ignore = "minutes; docs/develop/testing.md has what it showed"]
 fn long_three_calls() {
     exhaust_each("one item, 1 + 1 + 1 calls", &Config::new(scripts(&FEW, &[1, 1, 1])));
     exhaust_each("one item, 2 + 1 calls", &Config::new(scripts(&FEW, &[2, 1])));
 }
 
 #[test]
-#[ignore = "minutes; docs/testing.md has what it showed"]
+#[ignore = "minutes; docs/develop/testing.md has what it showed"]
 fn long_there_and_back() {
     exhaust_each("there and back, 1 + 1 calls", &there_and_back(&FEW, &[1, 1]));
 }

@@ -55,7 +55,7 @@ fn time_to_live_that_is_turned_on_as_a_move_begins_is_known_to_it() {
 }
 
 #[test]
-#[ignore = "minutes; docs/testing.md has what it showed"]
+#[ignore = "minutes; docs/develop/testing.md has what it showed"]
 fn long_items_that_expire_while_they_move() {
     exhaust("expiry, 2 calls", &expiring(&WRITES, &[2]));
     let sent_again = Config { retries: true, ..expiring(&FEW, &[1, 1]) };

@@ -35,7 +35,7 @@ fn each_range_has_its_own_reads() {
 }
 
 #[test]
-#[ignore = "minutes; docs/testing.md has what it showed"]
+#[ignore = "minutes; docs/develop/testing.md has what it showed"]
 fn long_query_beside_two_writes() {
     exhaust_each("two items, a Query + 2 calls", &query(2));
 }

@@ -9,7 +9,7 @@
 //!
 //! An item that lies nowhere is put into its hashed slot: two writers that meet, and a write that is sent twice, concern one item. A write to a
 //! misplaced item, one in another slot, requires that it still exists there (`items::require_exists`); where it does not, it is located again. An
-//! item in several shards is refused to whatever names it by key. Why so: docs/decisions/0009-externally-assigned-shards.md.
+//! item in several shards is refused to whatever names it by key. Why so: docs/develop/decisions/0009-externally-assigned-shards.md.
 
 mod seek;
 

@@ -14,7 +14,7 @@
 //! | a PartiQL statement | a Query or a Scan; a statement on the base fragment, or a transaction over all (`statement`) |
 //!
 //! What no fragment can know is refused (`fragments::effect`): a write that reads or returns a declared number. Why so:
-//! docs/decisions/0008-counters.md.
+//! docs/develop/decisions/0008-counters.md.
 
 mod add;
 pub(crate) mod batch;

@@ -8,7 +8,7 @@
 //!   have: the store refuses it in its own words, and nothing can be written (`guard`).
 //!
 //! Beneath: `keys` (which key a statement names), `pages` (bodies of the reads), `token` (NextToken), `many` (several
-//! statements). Why so: docs/decisions/0005-partiql.md.
+//! statements). Why so: docs/develop/decisions/0005-partiql.md.
 
 mod answer;
 mod both;

@@ -1,4 +1,4 @@
-//! A minimal SVG writer: text, lines, shapes; see docs/dependencies.md.
+//! A minimal SVG writer: text, lines, shapes; see docs/develop/dependencies.md.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! DynamoDB's partitions in front of a store that has none: the same throttles, with the same errors.
 //!
 //! Each request is admitted by the token buckets that it touches ([`heatsink_physics`]), executed by the store behind, and then charged the cost that
-//! the store reports. docs/partitions.md says what is modelled and what is not; docs/decisions/0002-admission.md why requests pay afterwards.
+//! the store reports. docs/explain/partitions.md says what is modelled and what is not; docs/develop/decisions/0002-admission.md why requests pay afterwards.
 //!
 //! Not here: the buckets themselves, sharding. PartiQL requests pass unmetered.
 
@@ -98,7 +98,7 @@ impl<S: Store> Partitioned<S> {
         self.gate.snapshot(table)
     }
 
-    /// The same as a JSON document, for tools (docs/partitions.md).
+    /// The same as a JSON document, for tools (docs/reference/admin-api.md).
     pub fn report(&self, table: &str) -> Option<serde_json::Value> {
         self.gate.report(table)
     }

@@ -1,6 +1,6 @@
 //! Small requests that are much work: other clients go on meanwhile, and the answer is the engine's own.
 //!
-//! docs/limits.md has the figures; `cargo test -p heatsink-store --test embedded -- --ignored --nocapture stall` measures
+//! docs/reference/limits.md has the figures; `cargo test -p heatsink-store --test embedded -- --ignored --nocapture stall` measures
 //! them again, also on the engine alone, which is how it was before.
 
 #![allow(
@@ -411,7 +411,7 @@ async fn a_page_of_a_large_table_is_cut_and_continued_as_the_engine_would() {
     }
 }
 
-/// The figures of docs/limits.md.
+/// The figures of docs/reference/limits.md.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "measures; takes minutes"]
 async fn stall_measured() {

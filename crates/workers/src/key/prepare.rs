@@ -26,7 +26,7 @@ use crate::key::table_context::TableContext;
 use crate::key::wanted::same;
 
 /// The most capacity units a second that a mover takes of the old shards, unless it is told otherwise: a partition's write units
-/// (docs/partitions.md).
+/// (docs/explain/partitions.md).
 pub const DEFAULT_RATE: u32 = 1_000;
 
 /// How a reshard is run.

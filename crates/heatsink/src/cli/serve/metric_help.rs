@@ -1,72 +1,138 @@
-//! What each metric means, as `GET /_heatsink/metrics` says in its HELP lines.
+//! What each metric means, as `GET /_heatsink/metrics` says in its HELP lines, and docs/reference/metrics.md in its tables.
 //!
 //! Not here: counting. Each crate counts what it does.
 
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 
-const COUNTERS: [(&str, &str); 21] = [
-    ("heatsink_requests_total", "Requests answered, by operation and outcome."),
+/// Name, labels, meaning.
+type Metric = (&'static str, &'static str, &'static str);
+
+const COUNTERS: [Metric; 21] = [
+    ("heatsink_requests_total", "operation, outcome", "Requests answered, by operation and outcome."),
     (
         "heatsink_plans_total",
+        "plan",
         "Requests planned: forwarded as they are, one physical call, several, or refused.",
     ),
     (
         "heatsink_throttled_shard_retries_total",
-        "Physical calls sent again because the store throttled one shard.",
+        "",
+        "Physical calls sent again because the store throttled one shard, or a transaction was in the way.",
     ),
-    ("heatsink_partial_answers_total", "Answers that leave out a shard which could not be read."),
-    ("heatsink_too_costly_requests_total", "Requests refused because they need too much of the store."),
-    ("heatsink_refused_total", "Requests and connections refused, by the limit that was reached."),
-    ("heatsink_slow_clients_total", "Connections closed because a client was too slow, by what it owed."),
-    ("heatsink_cancelled_reads_total", "Reads given up because their client was gone."),
-    ("heatsink_unawaited_writes_total", "Writes carried out although their client was gone."),
-    ("heatsink_memory_waits_total", "Requests that waited for memory."),
+    ("heatsink_partial_answers_total", "", "Answers that leave out a shard which could not be read."),
+    ("heatsink_too_costly_requests_total", "", "Requests refused because they need too much of the store."),
+    ("heatsink_refused_total", "limit", "Requests and connections refused, by the limit that was reached."),
+    (
+        "heatsink_slow_clients_total",
+        "what",
+        "Connections closed because a client was too slow, by what it owed: head, body, or reading its answer.",
+    ),
+    (
+        "heatsink_cancelled_reads_total",
+        "",
+        "Reads given up because their client was gone, or for their deadline.",
+    ),
+    ("heatsink_unawaited_writes_total", "", "Writes carried out although their client was gone."),
+    ("heatsink_memory_waits_total", "", "Requests that waited for memory."),
     (
         "heatsink_physical_keys_total",
+        "taken",
         "Keys of requests that have the form of a shard, by what they were taken for.",
     ),
-    ("heatsink_large_items_total", "Items written that are large, by size."),
-    ("heatsink_items_just_over_a_kb_total", "Items written that cost a unit more for their last few bytes."),
-    ("heatsink_reshards_total", "Reshards that this gateway has ended, by outcome."),
+    (
+        "heatsink_large_items_total",
+        "size",
+        "Items put of 100 KB and more, and of nine tenths of 400 KB, by size.",
+    ),
+    (
+        "heatsink_items_just_over_a_kb_total",
+        "",
+        "Items put that cost a unit more for their last few bytes; one in 16 is examined and counts as 16.",
+    ),
+    ("heatsink_reshards_total", "outcome", "Reshards that this gateway has ended, by outcome."),
     (
         "heatsink_table_units_total",
+        "table, index, kind",
         "Capacity units that clients asked for, by table, index and kind; estimated where requests are drawn.",
     ),
     (
         "heatsink_table_requests_total",
+        "table, index, kind",
         "Requests for items and pages, by table, index and kind; estimated where requests are drawn.",
     ),
-    ("heatsink_table_throttled_total", "Throttled ones of them."),
-    ("heatsink_upstream_connection_waits_total", "Physical calls that waited for a connection to the store."),
+    ("heatsink_table_throttled_total", "table, index, kind", "Throttled ones of them."),
+    (
+        "heatsink_upstream_connection_waits_total",
+        "",
+        "Physical calls that waited for a connection to the store.",
+    ),
     (
         "heatsink_upstream_connection_refusals_total",
+        "",
         "Physical calls that found no connection to the store in time.",
     ),
-    ("heatsink_recorded_accesses_total", "Accesses recorded for --record; each may stand for several."),
+    ("heatsink_recorded_accesses_total", "", "Accesses recorded for --record; each may stand for several."),
     (
         "heatsink_recording_dropped_accesses_total",
+        "",
         "Accesses left out of the recording because its file was written too slowly.",
     ),
 ];
 
-const GAUGES: [(&str, &str); 5] = [
-    ("heatsink_connections", "Open connections of clients."),
-    ("heatsink_requests_in_flight", "Requests being answered."),
-    ("heatsink_held_bytes", "Bytes that requests hold, by what for."),
-    ("heatsink_reshards_running", "Reshards that this gateway carries out now."),
-    ("heatsink_recording_failed", "1 once the file of --record could not be written; else 0."),
+const GAUGES: [Metric; 5] = [
+    ("heatsink_connections", "", "Open connections of clients."),
+    ("heatsink_requests_in_flight", "", "Requests being answered."),
+    ("heatsink_held_bytes", "of", "Bytes that requests hold, by what for: requests, work, answers."),
+    ("heatsink_reshards_running", "", "Reshards that this gateway carries out now."),
+    ("heatsink_recording_failed", "", "1 once the file of --record could not be written; else 0."),
+];
+
+const HISTOGRAMS: [Metric; 2] = [
+    (
+        "heatsink_request_duration_seconds",
+        "operation, plan",
+        "Time from a request's arrival to its answer, by operation and plan. Refused requests are not among them.",
+    ),
+    ("heatsink_physical_calls_per_request", "", "Physical calls for one request, without retries."),
 ];
 
 /// Describes all of them to the recorder that is installed.
 pub(super) fn describe() {
-    COUNTERS.iter().for_each(|(name, help)| describe_counter!(*name, *help));
-    GAUGES.iter().for_each(|(name, help)| describe_gauge!(*name, *help));
-    describe_histogram!(
-        "heatsink_request_duration_seconds",
-        "Time from a request's arrival to its answer, by operation and plan. Refused requests are not among them."
-    );
-    describe_histogram!(
-        "heatsink_physical_calls_per_request",
-        "Physical calls for one request, without retries."
-    );
+    COUNTERS.iter().for_each(|(name, _, help)| describe_counter!(*name, *help));
+    GAUGES.iter().for_each(|(name, _, help)| describe_gauge!(*name, *help));
+    HISTOGRAMS.iter().for_each(|(name, _, help)| describe_histogram!(*name, *help));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "# Metrics
+
+<!-- Generated: HEATSINK_BLESS=1 cargo test --workspace --bin heatsink metric_help -->
+
+`GET /_heatsink/metrics` at the [admin address](admin-api.md) gives these in Prometheus' text form.
+What to alert on: [monitor and alert](../how-to/monitor-and-alert.md). At most 200 combinations of
+table, index and kind have names; the rest is added up under empty ones.
+";
+
+    #[test]
+    fn the_page_of_metrics_is_this_table() {
+        let mut page = HEAD.to_owned();
+        for (kind, metrics) in [("Counters", &COUNTERS[..]), ("Gauges", &GAUGES), ("Histograms", &HISTOGRAMS)]
+        {
+            page += &format!("\n## {kind}\n\n| metric | labels | counts |\n|---|---|---|\n");
+            for (name, labels, help) in metrics {
+                page += &format!("| `{name}` | {labels} | {help} |\n");
+            }
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
+        if std::env::var_os("HEATSINK_BLESS").is_some() {
+            std::fs::write(path, &page).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(path).unwrap_or_default() == page,
+            "docs/reference/metrics.md is stale: HEATSINK_BLESS=1 cargo test --workspace --bin heatsink metric_help"
+        );
+    }
 }

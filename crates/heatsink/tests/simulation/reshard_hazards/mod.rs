@@ -1,4 +1,4 @@
-//! What can go wrong while a key moves, each by name, in the one order of events in which it does harm. `docs/resharding.md` lists them all.
+//! What can go wrong while a key moves, each by name, in the one order of events in which it does harm. `docs/develop/hazards.md` lists them all.
 //!
 //! | how | what it is for |
 //! |---|---|

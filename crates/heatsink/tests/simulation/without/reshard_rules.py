@@ -1,6 +1,6 @@
 """The rules of a reshard that live in the product's own code, each with the change that leaves it out. As in rules.py.
 
-What a rule is for is in docs/resharding.md and in the module that holds it; `crates/reshard/tests/model` shows for each in which order of steps it is
+What a rule is for is in docs/explain/reshard.md and in the module that holds it; `crates/reshard/tests/model` shows for each in which order of steps it is
 needed.
 """
 

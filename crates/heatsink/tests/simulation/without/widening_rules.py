@@ -1,7 +1,7 @@
 """The safety rules of a counter that widens, each with the change that leaves it out. As in rules.py; those that a reshard has too are left out by its
 change.
 
-What a rule is for is in docs/resharding.md#counters; `crates/reshard/tests/model/widening.rs` shows for those of the protocol in which order of steps each is
+What a rule is for is in docs/explain/reshard-kinds.md#counters; `crates/reshard/tests/model/widening.rs` shows for those of the protocol in which order of steps each is
 needed.
 """
 

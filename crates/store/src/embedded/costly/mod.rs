@@ -33,7 +33,7 @@ const TOO_MUCH: &str = "expressions that mention large values so often";
 fn refused(what: &str) -> Error {
     Error::validation(format!(
         "The embedded store does not evaluate this request, because it would keep other clients waiting: {what} \
-         (docs/limits.md, Embedded store)"
+         (docs/reference/limits.md, Embedded store)"
     ))
 }
 
