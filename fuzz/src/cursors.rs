@@ -1,5 +1,6 @@
-//! Cursors that no page gave, and answers that no store gave. Parts are separated by zero bytes: the first is the cursor (its
-//! first byte chooses the request), the others are what the store answers.
+//! Cursors that no page gave, and answers that no store gave. Parts are separated by zero bytes:
+//! the first is the cursor (its first byte chooses the request), the others are what the store
+//! answers.
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};

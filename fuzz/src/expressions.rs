@@ -1,4 +1,5 @@
-//! Expressions: what is read is written again with the same meaning. The first byte chooses the kind.
+//! Expressions: what is read is written again with the same meaning. The first byte chooses the
+//! kind.
 
 use heatsink_dynamo::Item;
 use heatsink_dynamo::expression::{

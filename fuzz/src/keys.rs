@@ -8,7 +8,8 @@ use heatsink_layout::{
 
 use crate::layouts::{calculated, schema};
 
-/// Any key has one physical key in each shard, from which it is read back; any sort key has one shard.
+/// Any key has one physical key in each shard, from which it is read back; any sort key has one
+/// shard.
 pub fn keys(data: &[u8]) {
     let decoded = codec::decode(data);
     assert!(decoded.logical.len() <= data.len());

@@ -7,7 +7,8 @@ use heatsink_layout::{
     By, Glob, Hash, InForce, KeyLayout, Layout, LayoutSource, Strategy, Table, TableLayouts,
 };
 
-/// Tables `S` (string keys, indexes of every kind) and `B` (binary partition key, numeric sort key), every key over three shards.
+/// Tables `S` (string keys, indexes of every kind) and `B` (binary partition key, numeric sort
+/// key), every key over three shards.
 #[derive(Clone)]
 pub struct Tables(Arc<Layout>);
 

@@ -1,8 +1,10 @@
-//! What is fuzzed: one function for each kind of bytes that come from outside. Each takes any bytes and panics only if something is
-//! wrong: a panic in the code under test, or a property that does not hold.
+//! What is fuzzed: one function for each kind of bytes that come from outside. Each takes any bytes
+//! and panics only if something is wrong: a panic in the code under test, or a property that does
+//! not hold.
 //!
-//! `fuzz/run` gives them to libFuzzer, one after the other; `cargo test -p heatsink-fuzz` runs the kept corpus and small changes
-//! of it. Not here: properties of well-formed input (the crates' own property tests, the differential test).
+//! `fuzz/run` gives them to libFuzzer, one after the other; `cargo test -p heatsink-fuzz` runs the
+//! kept corpus and small changes of it. Not here: properties of well-formed input (the crates' own
+//! property tests, the differential test).
 
 #![allow(
     clippy::panic,

@@ -1,4 +1,5 @@
-//! The kept corpus, and small random changes of it, through every target: a smoke test of what `fuzz/run` does for longer.
+//! The kept corpus, and small random changes of it, through every target: a smoke test of what
+//! `fuzz/run` does for longer.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

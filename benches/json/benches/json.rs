@@ -1,7 +1,8 @@
 //! What it costs to look into a body, by our own scanner and by three libraries.
 //!
-//! Three tasks on real bodies: the table's name of a GetItem; the key of a PutItem with an item of about 400 B; span, partition key and sort
-//! key of each of 20 (and 200) items of a Query's answer. Libraries get their lazy interface where they have one.
+//! Three tasks on real bodies: the table's name of a GetItem; the key of a PutItem with an item of
+//! about 400 B; span, partition key and sort key of each of 20 (and 200) items of a Query's answer.
+//! Libraries get their lazy interface where they have one.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark: the bodies are its own")]
 

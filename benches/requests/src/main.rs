@@ -1,8 +1,10 @@
-//! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what each costs.
+//! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what
+//! each costs.
 //!
-//! `requests forwarded|sharded|examined|recorded GetItem|PutItem|BatchGetItem|Query COUNT`. A batch has 25 keys; a Query reads the top 100 of 500 items.
-//! `recorded` has a recording (`serve --record`), whose lines nobody writes to a file; `examined` is the same without one.
-//! The store repeats its first answer at once, so that only the gateway's work is counted.
+//! `requests forwarded|sharded|examined|recorded GetItem|PutItem|BatchGetItem|Query COUNT`. A batch
+//! has 25 keys; a Query reads the top 100 of 500 items. `recorded` has a recording (`serve
+//! --record`), whose lines nobody writes to a file; `examined` is the same without one. The store
+//! repeats its first answer at once, so that only the gateway's work is counted.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -52,8 +54,9 @@ impl Store for Canned {
     }
 }
 
-/// The clock by the standard library: the product's asks the kernel in a way that valgrind does not know. It counts microseconds as nanoseconds:
-/// under valgrind on a busy machine, no lease must run out.
+/// The clock by the standard library: the product's asks the kernel in a way that valgrind does not
+/// know. It counts microseconds as nanoseconds: under valgrind on a busy machine, no lease must run
+/// out.
 struct Clock(Instant);
 
 impl Env for Clock {

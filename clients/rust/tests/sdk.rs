@@ -1,5 +1,5 @@
-//! The AWS SDK for Rust plays the leaderboard, through a gateway that shards everything and through one that shards nothing.
-//! The answers are computed here, from what was written.
+//! The AWS SDK for Rust plays the leaderboard, through a gateway that shards everything and through
+//! one that shards nothing. The answers are computed here, from what was written.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,8 @@
-//! Errors in files that a person wrote: rules, a scenario, a trace. An error names the file, the line, the field and what was expected.
+//! Errors in files that a person wrote: rules, a scenario, a trace. An error names the file, the
+//! line, the field and what was expected.
 //!
-//! The TOML reader reports the byte range of an error and not its field. This crate derives the field from the byte range.
+//! The TOML reader reports the byte range of an error and not its field. This crate derives the
+//! field from the byte range.
 //!
 //! Not here: which values are valid. Each file's reader decides that.
 
@@ -16,14 +18,16 @@ pub struct Fault {
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// The field, as a path: `workload[2].rate` is the second workload's. `None` where there is none.
+    /// The field, as a path: `workload[2].rate` is the second workload's. `None` where there is
+    /// none.
     pub field: Option<String>,
     /// What is wrong and what was expected.
     pub problem: String,
 }
 
 impl Fault {
-    /// A fault at the byte range `span` of a TOML text. The field is the innermost one whose key or value contains the range.
+    /// A fault at the byte range `span` of a TOML text. The field is the innermost one whose key or
+    /// value contains the range.
     pub fn at(file: &str, text: &str, span: Range<usize>, problem: impl Into<String>) -> Self {
         Fault {
             file: file.to_owned(),
@@ -33,7 +37,8 @@ impl Fault {
         }
     }
 
-    /// A fault in field `name` of the `nth` (from 0) of `[[list]]`; at the top of the file where `list` is empty.
+    /// A fault in field `name` of the `nth` (from 0) of `[[list]]`; at the top of the file where
+    /// `list` is empty.
     pub fn field(
         file: &str,
         text: &str,
@@ -78,7 +83,8 @@ impl Fault {
     pub fn read(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let problem = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
         let fault = Fault::at(file, text, error.span().unwrap_or(0..0), problem);
-        // The most common mistake in such a file. The reader's message names Rust types, which help nobody here.
+        // The most common mistake in such a file. The reader's message names Rust types, which help
+        // nobody here.
         match &fault.field {
             Some(field) if fault.problem == "invalid type: map, expected a sequence" => {
                 let list = heading(field);
@@ -108,7 +114,8 @@ fn field(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
         if holds(key.span()) {
             return Some(name.to_string());
         }
-        // The span of a table under a [[heading]] covers the heading only, so look inside the table first.
+        // The span of a table under a [[heading]] covers the heading only, so look inside the table
+        // first.
         let inside = match value.get_ref() {
             DeValue::Table(inner) => field(inner, span).map(|rest| format!("{name}.{rest}")),
             DeValue::Array(elements) => elements.iter().enumerate().find_map(|(nth, element)| {

@@ -1,4 +1,5 @@
-//! The cost of the fence for one request on a known table: the look-up in the table cache, and the pass from the first call to the result.
+//! The cost of the fence for one request on a known table: the look-up in the table cache, and the
+//! pass from the first call to the result.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
 
 use std::hint::black_box;

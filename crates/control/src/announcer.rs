@@ -1,4 +1,5 @@
-//! How a change of a record becomes known to every gateway: from beside them, or from within one of them. For workers.
+//! How a change of a record becomes known to every gateway: from beside them, or from within one of
+//! them. For workers.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::{Awaits, Bounds, Changer, Control};
 pub enum Announcer {
     /// This process is no gateway.
     Beside(Box<Changer>),
-    /// It is one: it applies a change itself as soon as it is published, and does not wait for its own next look.
+    /// It is one: it applies a change itself as soon as it is published, and does not wait for its
+    /// own next look.
     Gateway(Control),
 }
 
@@ -24,7 +26,8 @@ impl Announcer {
         }
     }
 
-    /// The same, where the caller knows whether other processes use the store. A gateway knows better.
+    /// The same, where the caller knows whether other processes use the store. A gateway knows
+    /// better.
     #[must_use]
     pub fn exclusively(self, exclusive: bool) -> Self {
         match self {
@@ -51,7 +54,8 @@ impl Announcer {
         self.changer().begin_patiently().await
     }
 
-    /// Since when layout changes are frozen, if they are. Asked before the record of a step is written.
+    /// Since when layout changes are frozen, if they are. Asked before the record of a step is
+    /// written.
     ///
     /// # Errors
     /// The store's.
@@ -59,7 +63,8 @@ impl Announcer {
         self.changer().frozen().await
     }
 
-    /// Publishes the version of a table's record, and waits for what `awaits` says of every gateway. Returns whether all calls that were planned before were answered.
+    /// Publishes the version of a table's record, and waits for what `awaits` says of every
+    /// gateway. Returns whether all calls that were planned before were answered.
     ///
     /// # Errors
     /// The store's.
@@ -72,7 +77,8 @@ impl Announcer {
         }
     }
 
-    /// Publishes the version of a table's record, and waits until nothing that was planned before can take effect any more.
+    /// Publishes the version of a table's record, and waits until nothing that was planned before
+    /// can take effect any more.
     ///
     /// # Errors
     /// The store's.
@@ -83,7 +89,8 @@ impl Announcer {
         }
     }
 
-    /// Publishes the version of a table's record, and waits for nobody but for the gateway that this process is.
+    /// Publishes the version of a table's record, and waits for nobody but for the gateway that
+    /// this process is.
     ///
     /// # Errors
     /// The store's.

@@ -18,13 +18,15 @@ use heatsink_layout::{DIRECTORY, TableLayouts};
 /// What the rules mean for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its requests are forwarded. Holds the reasons why glob rules that name the table do not apply.
+    /// Its requests are forwarded. Holds the reasons why glob rules that name the table do not
+    /// apply.
     Forwarded(Vec<String>),
     /// It is recorded, and the rules agree or do not mention it.
     Sharded(TableLayouts),
     /// It is recorded as the first field says; the rules for these indexes wait for their adoption.
     Waiting(TableLayouts, Vec<String>),
-    /// It is recorded, and the record holds, though some of its rules could not be recorded any more: the reasons. Includes what waits.
+    /// It is recorded, and the record holds, though some of its rules could not be recorded any
+    /// more: the reasons. Includes what waits.
     Outlived(TableLayouts, Vec<String>),
     /// It is empty, and will be recorded on first use.
     Empty(TableLayouts),

@@ -1,12 +1,13 @@
-//! A worker's claim on a table. While the claim holds, the worker's writes succeed. Once another worker has taken over, none of them succeeds,
-//! however late it arrives.
+//! A worker's claim on a table. While the claim holds, the worker's writes succeed. Once another
+//! worker has taken over, none of them succeeds, however late it arrives.
 //!
-//! Each write is a transaction that also checks an item of the claim in the registry (a **permit**). A worker that takes over deletes the permits and
-//! writes its own in one transaction, so the store refuses a write that was sent before and arrives afterwards. A claim has several permits, because
-//! two transactions that check one item at the same time conflict.
+//! Each write is a transaction that also checks an item of the claim in the registry (a
+//! **permit**). A worker that takes over deletes the permits and writes its own in one transaction,
+//! so the store refuses a write that was sent before and arrives afterwards. A claim has several
+//! permits, because two transactions that check one item at the same time conflict.
 //!
-//! The table's **holder** item names the claim in force and its number of permits. A claim is taken under one version of the table's record, so a
-//! worker that resumes late cannot take one.
+//! The table's **holder** item names the claim in force and its number of permits. A claim is taken
+//! under one version of the table's record, so a worker that resumes late cannot take one.
 //!
 //! Not here: what workers write (`adopt`); how gateways learn of a change.
 
@@ -22,8 +23,8 @@ use serde_json::{Value as Json, json};
 use crate::record::{Record, SORT};
 use crate::registry::Registry;
 
-/// The most permits of one claim. A takeover deletes and creates that many, and checks and writes two more items: 24 actions, within the 25 that
-/// stores before 2022 take in one transaction.
+/// The most permits of one claim. A takeover deletes and creates that many, and checks and writes
+/// two more items: 24 actions, within the 25 that stores before 2022 take in one transaction.
 const MOST_PERMITS: usize = 11;
 /// The same for stores that take 10, as DynamoDB did at first and older DynamoDB Local versions do.
 const FEW_PERMITS: usize = 4;
@@ -103,10 +104,12 @@ pub(crate) async fn is_held(registry: &Registry, id: &str) -> Result<bool, Error
 }
 
 impl Claim {
-    /// Claims a table whose record is `record`, with so many concurrent writes, at most 11. The previous holder loses its claim.
+    /// Claims a table whose record is `record`, with so many concurrent writes, at most 11. The
+    /// previous holder loses its claim.
     ///
     /// # Errors
-    /// [`ClaimError::TakenOver`] where the record has changed, or another worker claims the table at the same time.
+    /// [`ClaimError::TakenOver`] where the record has changed, or another worker claims the table
+    /// at the same time.
     pub fn take<'a>(
         registry: &'a Registry,
         record: &'a Record,
@@ -170,7 +173,8 @@ impl Claim {
             next: AtomicUsize::new(0),
             run,
         };
-        // With a token, so that a copy of this request that arrives after the end of the claim does not restore it.
+        // With a token, so that a copy of this request that arrives after the end of the claim does
+        // not restore it.
         match transact(registry, actions, Some(&claim.run)).await? {
             Written::Done => Ok(claim),
             Written::Refused(_) => Err(claim.lost()),
@@ -180,8 +184,8 @@ impl Claim {
     /// Carries out the actions of a transaction, all or none, if the claim still holds.
     ///
     /// # Errors
-    /// [`ClaimError::TakenOver`] where the claim does not hold any more: nothing was written. `ValidationException` for actions that the store
-    /// refuses.
+    /// [`ClaimError::TakenOver`] where the claim does not hold any more: nothing was written.
+    /// `ValidationException` for actions that the store refuses.
     pub fn write(&self, actions: Vec<Json>) -> BoxFuture<'_, Result<Written, ClaimError>> {
         async move {
             let (at, _alone) = self.free_permit().await;

@@ -1,6 +1,7 @@
 //! The gateway's interface: one gateway's part in the registry and its fence, and what it knows.
 //!
-//! Not here: how the status of a table is found (`resolve`), for how long it is valid (`table_cache`, `fence`).
+//! Not here: how the status of a table is found (`resolve`), for how long it is valid
+//! (`table_cache`, `fence`).
 
 mod admission;
 mod table_operations;
@@ -39,14 +40,15 @@ pub struct Control {
     inner: Arc<Inner>,
 }
 
-/// If rules and records name more tables than this, the store is first asked to list its tables: a page of `ListTables` holds 100 names, so that
-/// costs no more than one page of look-ups.
+/// If rules and records name more tables than this, the store is first asked to list its tables: a
+/// page of `ListTables` holds 100 names, so that costs no more than one page of look-ups.
 const ASKED_ONE_BY_ONE: usize = 100;
 
 /// Why a gateway does not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The rules contradict the registry, or cannot hold for a table that they name. The operator has to change one of them.
+    /// The rules contradict the registry, or cannot hold for a table that they name. The operator
+    /// has to change one of them.
     Rules(String),
     /// The store could not be reached.
     Store(Error),
@@ -70,14 +72,15 @@ impl Control {
     /// The only gateway of its store: reads the records and compares them with the rules.
     ///
     /// # Errors
-    /// [`StartError::Rules`] when a rule contradicts the record of an existing table, or names a table that it cannot hold for;
-    /// [`StartError::Store`] when the store cannot be reached.
+    /// [`StartError::Rules`] when a rule contradicts the record of an existing table, or names a
+    /// table that it cannot hold for; [`StartError::Store`] when the store cannot be reached.
     pub async fn start(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: Rules) -> Result<Self, StartError> {
         let fencing = Fencing::exclusive(rules.fence());
         Control::join(store, env, rules, fencing).await
     }
 
-    /// One of several gateways, which agree on changes by `fencing`. [`keep`](Self::keep) has to run as long as the gateway serves.
+    /// One of several gateways, which agree on changes by `fencing`. [`keep`](Self::keep) has to
+    /// run as long as the gateway serves.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -129,8 +132,9 @@ impl Control {
         if recorded && !settings.observes {
             lost_registry::warn_if_unprotected(registry).await;
         }
-        // A registry without a head was written by a build without the fence. Where there is no registry, one is created as early as possible: until
-        // every gateway has noticed it, no table comes under its rules.
+        // A registry without a head was written by a build without the fence. Where there is no
+        // registry, one is created as early as possible: until every gateway has noticed it, no
+        // table comes under its rules.
         if !settings.observes && (recorded || !rules.is_empty() && !settings.exclusive) {
             changer.found().await.map_err(StartError::Store)?;
         }
@@ -170,7 +174,8 @@ impl Control {
                         tracing::warn!(table = name, "{error}")
                     }
                     _ if error.code == Code::ResourceNotFoundException => {}
-                    // Its layout is being changed, or cannot be changed yet: its first request looks again.
+                    // Its layout is being changed, or cannot be changed yet: its first request
+                    // looks again.
                     _ if error.code == Code::ServiceUnavailable && error.outcome == Outcome::NotDone => {
                         tracing::warn!(table = name, "{error}");
                     }
@@ -248,8 +253,9 @@ impl Control {
         !lease.is_over(lease.now())
     }
 
-    /// Publishes a change that this process has written, applies it in this gateway, and waits for what `awaits` says of every other one. Returns
-    /// whether all calls that were planned before were answered. May be dropped at any time.
+    /// Publishes a change that this process has written, applies it in this gateway, and waits for
+    /// what `awaits` says of every other one. Returns whether all calls that were planned before
+    /// were answered. May be dropped at any time.
     ///
     /// # Errors
     /// Those of the store.
@@ -269,8 +275,9 @@ impl Control {
         .boxed()
     }
 
-    /// Publishes a change that this process has written, applies it in this gateway, and waits until nothing that was planned before can take effect
-    /// any more, here or elsewhere. May be dropped at any time.
+    /// Publishes a change that this process has written, applies it in this gateway, and waits
+    /// until nothing that was planned before can take effect any more, here or elsewhere. May be
+    /// dropped at any time.
     ///
     /// # Errors
     /// Those of the store.
@@ -283,7 +290,8 @@ impl Control {
         Ok(())
     }
 
-    /// Publishes a change that this process has written, and applies it in this gateway. May be dropped at any time.
+    /// Publishes a change that this process has written, and applies it in this gateway. May be
+    /// dropped at any time.
     ///
     /// # Errors
     /// Those of the store.
@@ -295,7 +303,8 @@ impl Control {
         let Inner { changer, fence, .. } = &*self.inner;
         let (inner, name) = (Arc::clone(&self.inner), table.to_owned());
         let publish = async move { inner.publish(&name, version).await };
-        // A caller that is dropped must not leave a change half applied here: requests under the old record would go on unnoticed.
+        // A caller that is dropped must not leave a change half applied here: requests under the
+        // old record would go on unnoticed.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => {
                 let published = runtime.spawn(publish).await;
@@ -307,7 +316,8 @@ impl Control {
         }
     }
 
-    /// Whether this gateway has seen a registry. One that only forwards ([`Fencing::forwarding`]) refuses every request from then on.
+    /// Whether this gateway has seen a registry. One that only forwards ([`Fencing::forwarding`])
+    /// refuses every request from then on.
     pub fn has_seen_registry(&self) -> bool {
         !self.inner.fence.sees_no_registry()
     }
@@ -327,7 +337,8 @@ impl Control {
         &self.inner.rules
     }
 
-    /// Whether `name` is one of Heatsink's own tables, which clients never see, by its name or by an ARN.
+    /// Whether `name` is one of Heatsink's own tables, which clients never see, by its name or by
+    /// an ARN.
     pub fn is_hidden(&self, name: &str) -> bool {
         [self.inner.registry.name(), DIRECTORY, NOBODY].into_iter().any(|own| is_named(name, own))
     }
@@ -337,7 +348,8 @@ impl Control {
         [self.inner.registry.name(), DIRECTORY, NOBODY].map(str::to_owned).into()
     }
 
-    /// Whether a table of that name was recorded once, though none is now: the rest of its stream holds physical keys.
+    /// Whether a table of that name was recorded once, though none is now: the rest of its stream
+    /// holds physical keys.
     ///
     /// # Errors
     /// The store's.

@@ -1,5 +1,6 @@
-//! Numbers of the registry's items: epochs, versions, times. Each is counted up by one from what was read, so what leaves no room for that was not counted
-//! so far by anybody: the item is damaged.
+//! Numbers of the registry's items: epochs, versions, times. Each is counted up by one from what
+//! was read, so what leaves no room for that was not counted so far by anybody: the item is
+//! damaged.
 
 use serde_json::Value as Json;
 

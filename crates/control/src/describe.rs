@@ -13,12 +13,14 @@ pub struct Described {
     pub status: String,
     /// Its ARN; `None` if the store does not say.
     pub arn: Option<String>,
-    /// When the table was created, by the store's clock: milliseconds since 1970, if the store says.
+    /// When the table was created, by the store's clock: milliseconds since 1970, if the store
+    /// says.
     pub made: Option<u64>,
 }
 
 impl Described {
-    /// Whether the table was created before one on record, as far as both times are known. Then the description is out of date.
+    /// Whether the table was created before one on record, as far as both times are known. Then the
+    /// description is out of date.
     pub(crate) fn is_before(&self, other: &Record) -> bool {
         self.made.zip(other.made).is_some_and(|(this, other)| this < other)
     }
@@ -34,7 +36,8 @@ pub(crate) fn out_of_date(name: &str) -> Error {
 /// Reads an answer of `DescribeTable`, or of `CreateTable`, `UpdateTable`, `DeleteTable`.
 ///
 /// # Errors
-/// `InternalServerError` when the store's answer is not a description, or gives the table neither id nor creation time.
+/// `InternalServerError` when the store's answer is not a description, or gives the table neither
+/// id nor creation time.
 pub(crate) fn answer(body: &[u8]) -> Result<Described, Error> {
     let schema = TableSchema::from_description(body)?;
     if schema.id.is_empty() {

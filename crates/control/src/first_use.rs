@@ -1,7 +1,10 @@
-//! First use: records an empty table, so that no gateway treats it as unsharded when the first item arrives.
+//! First use: records an empty table, so that no gateway treats it as unsharded when the first item
+//! arrives.
 //!
-//! The record is PENDING first. While it is, no gateway sends requests to the table. When every gateway knows, and a second look finds the table
-//! still empty, the record becomes ACTIVE. A gateway that finds a PENDING record without progress continues the work; every step can be repeated.
+//! The record is PENDING first. While it is, no gateway sends requests to the table. When every
+//! gateway knows, and a second look finds the table still empty, the record becomes ACTIVE. A
+//! gateway that finds a PENDING record without progress continues the work; every step can be
+//! repeated.
 
 use std::time::Duration;
 
@@ -80,7 +83,8 @@ pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: Name
         };
     }
     inner.changer.begin().await?;
-    // It may have stopped before every gateway knew the intent, and some may still plan for the former table.
+    // It may have stopped before every gateway knew the intent, and some may still plan for the
+    // former table.
     if by.is_some() {
         inner.announce(&intent.name, intent.version).await?;
     }
@@ -138,8 +142,9 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes the name from a recorded table that does not exist any more, for an empty table without a rule. First every gateway drops the former table:
-/// requests planned for it would be written to this one. From then on its record, which stands, holds for no table of this name.
+/// Takes the name from a recorded table that does not exist any more, for an empty table without a
+/// rule. First every gateway drops the former table: requests planned for it would be written to
+/// this one. From then on its record, which stands, holds for no table of this name.
 pub(crate) async fn take_name(inner: &Inner, schema: &TableSchema, entry: &NameEntry) -> Result<(), Error> {
     inner.changer.begin().await?;
     let by = Some(inner.fence.id().to_owned());
@@ -158,15 +163,17 @@ pub(crate) async fn take_name(inner: &Inner, schema: &TableSchema, entry: &NameE
     Ok(())
 }
 
-/// Removes the record of a table that is not empty any more. If its name was that of a recorded table, the name goes back to that table: the items
-/// may have been meant for it, so no gateway may treat them as unsharded.
+/// Removes the record of a table that is not empty any more. If its name was that of a recorded
+/// table, the name goes back to that table: the items may have been meant for it, so no gateway may
+/// treat them as unsharded.
 async fn drop_it(inner: &Inner, record: &Record) -> Result<(), Error> {
     let before = |one: &Record| one.name == record.name && one.id != record.id && one.state != State::Gone;
     let former = inner.registry.all().await?.into_iter().filter(before).max_by_key(|one| one.created);
     let entry = inner.registry.entry(&record.name).await?;
     let removed = match (former, entry) {
         (Some(former), Some(entry)) if entry.holder == (Holder::Bound { id: record.id.clone() }) => {
-            // In one step: otherwise another gateway could find the table still empty, and record it for good.
+            // In one step: otherwise another gateway could find the table still empty, and record
+            // it for good.
             let given_back = entry.held(Holder::Bound { id: former.id });
             inner.registry.remove_with_name(record, &entry, &given_back).await?
         }

@@ -1,8 +1,11 @@
-//! What each gateway sees of hot keys, told to the others: an item of the registry for each gateway.
+//! What each gateway sees of hot keys, told to the others: an item of the registry for each
+//! gateway.
 //!
-//! A report is advice, not truth: it may be lost, late or written twice. All lie in one partition, so one Query reads them.
+//! A report is advice, not truth: it may be lost, late or written twice. All lie in one partition,
+//! so one Query reads them.
 //!
-//! Not here: what a report says (`heatsink_heat::KeyLoad`), and who acts on it (`heatsink_workers`).
+//! Not here: what a report says (`heatsink_heat::KeyLoad`), and who acts on it
+//! (`heatsink_workers`).
 
 use heatsink_dynamo::{Code, Error, Operation};
 use serde_json::{Value as Json, json};
@@ -39,7 +42,8 @@ impl Registry {
         self.call(Operation::PutItem, json!({ "TableName": self.name(), "Item": item })).await.map(drop)
     }
 
-    /// The reports of all gateways, perhaps out of date by a moment. One that cannot be read is left out.
+    /// The reports of all gateways, perhaps out of date by a moment. One that cannot be read is
+    /// left out.
     ///
     /// # Errors
     /// The store's. No registry is no report.

@@ -1,5 +1,6 @@
-//! Table operations that a gateway has begun and not finished: creations and deletions. Another gateway that finds such a table leaves it alone as
-//! long as its gateway may still continue, and then takes it over.
+//! Table operations that a gateway has begun and not finished: creations and deletions. Another
+//! gateway that finds such a table leaves it alone as long as its gateway may still continue, and
+//! then takes it over.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! The shared state of one gateway's control: the registry, the rules, the table cache, and how a change is made known.
+//! The shared state of one gateway's control: the registry, the rules, the table cache, and how a
+//! change is made known.
 //!
 //! Not here: the gateway's interface (`control`), how the status of a table is found (`resolve`).
 
@@ -62,8 +63,9 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether the gateway `by` may still continue what it wrote for `name` with that version. A live gateway may have lost its request: after a
-    /// lease and the straggler bound nothing of it can arrive.
+    /// Whether the gateway `by` may still continue what it wrote for `name` with that version. A
+    /// live gateway may have lost its request: after a lease and the straggler bound nothing of it
+    /// can arrive.
     pub async fn goes_on(&self, by: &str, name: &str, version: u64) -> Result<bool, Error> {
         if by == self.fence.id() {
             return Ok(self.in_progress.is_own(version));

@@ -1,8 +1,10 @@
-//! The record of one logical key: how its items are laid out, whatever the table's rules say. Keys have records one by one, so that one hot key of a
-//! table is sharded while all others stay as they are, without a rule and without reading the table.
+//! The record of one logical key: how its items are laid out, whatever the table's rules say. Keys
+//! have records one by one, so that one hot key of a table is sharded while all others stay as they
+//! are, without a rule and without reading the table.
 //!
-//! A record is never removed: it goes on to say which physical keys its key once had. Not here: the table's own record (`record`), and what a record
-//! means for requests (`heatsink_layout::KeyLayouts`).
+//! A record is never removed: it goes on to say which physical keys its key once had. Not here: the
+//! table's own record (`record`), and what a record means for requests
+//! (`heatsink_layout::KeyLayouts`).
 
 mod form;
 #[cfg(test)]
@@ -25,8 +27,9 @@ use crate::registry::Registry;
 pub const MAX_KEY_RECORDS: usize = 10_000;
 
 impl KeyRecord {
-    /// Whether items lie, and go, where they do according to another record of the key. None go before PREPARE, nor where a counter widens, or buckets
-    /// without items get another number of shards.
+    /// Whether items lie, and go, where they do according to another record of the key. None go
+    /// before PREPARE, nor where a counter widens, or buckets without items get another number of
+    /// shards.
     fn lies_as(&self, other: &KeyRecord) -> bool {
         let to = |record: &KeyRecord| {
             let moves = record.moves.as_ref().filter(|moves| moves.phase > Phase::Reserve);
@@ -98,7 +101,8 @@ impl Registry {
         .boxed()
     }
 
-    /// The layouts of a table's recorded keys: `known`, where the table's record says that they have not changed since.
+    /// The layouts of a table's recorded keys: `known`, where the table's record says that they
+    /// have not changed since.
     ///
     /// # Errors
     /// As [`key_records`](Self::key_records).
@@ -118,8 +122,9 @@ impl Registry {
         }
     }
 
-    /// Writes the record of a key, if it still equals `from` (`None`: if there is none), and with it the table's record, if that still equals
-    /// `table`. Returns both as they are then, of which the table's has to be published; `None` when either had changed: then neither was written.
+    /// Writes the record of a key, if it still equals `from` (`None`: if there is none), and with
+    /// it the table's record, if that still equals `table`. Returns both as they are then, of which
+    /// the table's has to be published; `None` when either had changed: then neither was written.
     ///
     /// # Errors
     /// The store's; `ValidationException` for a number.
@@ -161,7 +166,8 @@ impl Registry {
                 Err(error)
                     if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
                 {
-                    // This process may have done it, and the answer was lost. A later change of another key would hide that: the key's record tells.
+                    // This process may have done it, and the answer was lost. A later change of
+                    // another key would hide that: the key's record tells.
                     let done = self.key_records(&table.id).await?.contains(&to);
                     match self.read(&table.id).await? {
                         Some(found) if done && found.keys >= version => Ok(Some((found, to))),

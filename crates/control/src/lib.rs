@@ -1,9 +1,11 @@
 //! Which layout is in force: rules from the configuration, and the registry that records layouts.
 //!
-//! Gateways use [`Control`]. Workers, which change a table's record and items beside gateways (`adopt`), use [`registry`], [`claim`], [`describe`],
-//! [`tags`] and [`Changer`]; nothing else is public for them.
+//! Gateways use [`Control`]. Workers, which change a table's record and items beside gateways
+//! (`adopt`), use [`registry`], [`claim`], [`describe`], [`tags`] and [`Changer`]; nothing else is
+//! public for them.
 //!
-//! Not here: moving items (`adopt`), how a layout places an item (`layout`), what a request becomes under it (`route`), HTTP (`gateway`).
+//! Not here: moving items (`adopt`), how a layout places an item (`layout`), what a request becomes
+//! under it (`route`), HTTP (`gateway`).
 
 mod announcer;
 mod check;

@@ -1,14 +1,16 @@
-//! Signs that a registry is lost: deleted, made again empty, or another one than this process was given. Its absence alone never says that nothing is
-//! sharded.
+//! Signs that a registry is lost: deleted, made again empty, or another one than this process was
+//! given. Its absence alone never says that nothing is sharded.
 //!
 //! A table that has neither a record nor an entry of its name shows that it was on record once by
 //!
 //! 1. what this process remembers of it ([`Memory`](crate::Memory)), by the store's id of it;
 //! 2. its tag, on stores that have tags;
 //! 3. a record of it in another registry of the store;
-//! 4. its first items, where they lie under keys that are written like shards, just where Heatsink would put them, and it cannot be chance.
+//! 4. its first items, where they lie under keys that are written like shards, just where Heatsink
+//!    would put them, and it cannot be chance.
 //!
-//! A client's own keys that look like shards are no sign by themselves. What cannot be asked now says nothing, and is asked again later.
+//! A client's own keys that look like shards are no sign by themselves. What cannot be asked now
+//! says nothing, and is asked again later.
 //!
 //! Not here: reading all items (`adopt`), what becomes of requests (`resolve`, `control`).
 
@@ -94,7 +96,8 @@ impl Registry {
     }
 }
 
-/// Why no registry may be made where there is none, and nothing may start without one. `None` where nothing says that there was one.
+/// Why no registry may be made where there is none, and nothing may start without one. `None` where
+/// nothing says that there was one.
 ///
 /// # Errors
 /// The store's.
@@ -127,8 +130,8 @@ pub async fn of_store(registry: &Registry) -> Result<Option<String>, Error> {
     Ok(None)
 }
 
-/// Why nothing may start on a store, as far as that follows from its registry. `there`: the registry's table is. An empty one is none: it was made in the
-/// place of one that was deleted.
+/// Why nothing may start on a store, as far as that follows from its registry. `there`: the
+/// registry's table is. An empty one is none: it was made in the place of one that was deleted.
 ///
 /// # Errors
 /// The store's.
@@ -139,7 +142,8 @@ pub(crate) async fn missed(registry: &Registry, there: bool) -> Result<Option<St
     of_store(registry).await
 }
 
-/// Says that the registry is not protected from deletion, where the store can do that. One that is made here is.
+/// Says that the registry is not protected from deletion, where the store can do that. One that is
+/// made here is.
 pub(crate) async fn warn_if_unprotected(registry: &Registry) {
     let name = registry.name();
     let answer = registry.call(Operation::DescribeTable, json!({ "TableName": name })).await;
@@ -151,7 +155,8 @@ pub(crate) async fn warn_if_unprotected(registry: &Registry) {
     }
 }
 
-/// The sign that a table without a record was on record; `None` where there is none. A table that shows none is not looked at again.
+/// The sign that a table without a record was on record; `None` where there is none. A table that
+/// shows none is not looked at again.
 pub async fn of_table(registry: &Registry, described: &Described) -> Option<Sign> {
     let schema = &described.schema;
     if registry.is_unsharded(&schema.id) {
@@ -225,7 +230,8 @@ async fn look_for_written(registry: &Registry, described: &Described) -> (Option
     (None, all_asked)
 }
 
-/// Why a command must not take a table without a record for one that was never sharded; `None` where it may.
+/// Why a command must not take a table without a record for one that was never sharded; `None`
+/// where it may.
 ///
 /// # Errors
 /// The store's.

@@ -1,8 +1,11 @@
-//! What this process, or one before it, knows of tables on record: a registry that is lost is missed by it.
+//! What this process, or one before it, knows of tables on record: a registry that is lost is
+//! missed by it.
 //!
-//! A table is remembered by its name and the store's id of it, so a table that was made again, or another store at the same address, is not taken for it.
+//! A table is remembered by its name and the store's id of it, so a table that was made again, or
+//! another store at the same address, is not taken for it.
 //!
-//! Not here: where that is kept (the command line keeps a file), and what follows from it (`lost_registry`).
+//! Not here: where that is kept (the command line keeps a file), and what follows from it
+//! (`lost_registry`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +21,8 @@ pub struct RememberedTable {
     pub id: String,
 }
 
-/// Remembers tables on record beyond the life of this process. A memory that cannot be read or written forgets: it is a safeguard beside others.
+/// Remembers tables on record beyond the life of this process. A memory that cannot be read or
+/// written forgets: it is a safeguard beside others.
 pub trait Memory: Send + Sync {
     /// The tables that were on record when they were last looked at.
     fn tables(&self) -> Vec<RememberedTable>;
@@ -33,13 +37,14 @@ pub trait Memory: Send + Sync {
 /// What is expected of a store: whether it has to have its registry.
 #[derive(Clone, Default)]
 pub struct Expectation {
-    /// What the configuration says, if it does: with `true` a store without its registry is never taken for one that has no sharded tables; with
-    /// `false` it always is.
+    /// What the configuration says, if it does: with `true` a store without its registry is never
+    /// taken for one that has no sharded tables; with `false` it always is.
     pub required: Option<bool>,
     /// What is remembered, where anything is.
     pub memory: Option<Arc<dyn Memory>>,
-    /// Whether no other process reaches the store. Then a table without a tag was never on record here, whatever its clients write: they may be gateways
-    /// themselves, with a registry of their own.
+    /// Whether no other process reaches the store. Then a table without a tag was never on record
+    /// here, whatever its clients write: they may be gateways themselves, with a registry of their
+    /// own.
     pub alone: bool,
 }
 

@@ -1,7 +1,8 @@
 //! The entry of a table's name in the registry: the table whose record holds for the name.
 //!
-//! Requests name tables by name, and records are stored under the store's table ids. A description is eventually consistent: it may show a former
-//! table of the same name. The entry is read with strong consistency, so it decides.
+//! Requests name tables by name, and records are stored under the store's table ids. A description
+//! is eventually consistent: it may show a former table of the same name. The entry is read with
+//! strong consistency, so it decides.
 
 use heatsink_dynamo::Error;
 use heatsink_layout::TableLayouts;
@@ -27,16 +28,18 @@ pub struct NameEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holder", rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum Holder {
-    /// A gateway is about to create a table of that name, with these layouts, or to give the name to a table without a record. Until then no request
-    /// for the name is planned, not even for a table on record: it may be the former one. `by`: that gateway, until it has given up without knowing
-    /// whether the table was created. `former`: the table whose name it was.
+    /// A gateway is about to create a table of that name, with these layouts, or to give the name
+    /// to a table without a record. Until then no request for the name is planned, not even for a
+    /// table on record: it may be the former one. `by`: that gateway, until it has given up without
+    /// knowing whether the table was created. `former`: the table whose name it was.
     Intent {
         layouts: TableLayouts,
         by: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         former: Option<String>,
     },
-    /// The table with this id: its record holds, if it has one. It stays the holder when it is deleted, so that no table before it is taken for it.
+    /// The table with this id: its record holds, if it has one. It stays the holder when it is
+    /// deleted, so that no table before it is taken for it.
     Bound { id: String },
     /// Nobody, as far as is known: a table of that name was not created.
     Free,

@@ -1,4 +1,5 @@
-//! One record of the registry: how one table's data is laid out, and whether it is being adopted. Not here: records of single keys (`key_record`).
+//! One record of the registry: how one table's data is laid out, and whether it is being adopted.
+//! Not here: records of single keys (`key_record`).
 
 use heatsink_dynamo::Error;
 use serde::{Deserialize, Serialize};
@@ -11,20 +12,27 @@ use crate::counted::counted;
 /// The sort key of a table's record.
 pub(crate) const SORT: &str = "table";
 
-/// The record form that this version writes. It also reads the previous form, which only an exclusive gateway may meet: gateways of the previous
-/// form do not follow the fence, and do not read records of this form. A record of any other form is refused. A new variant of a strategy, a hash or
-/// a state may keep the form: a version that does not have it says that another version wrote the record.
+/// The record form that this version writes. It also reads the previous form, which only an
+/// exclusive gateway may meet: gateways of the previous form do not follow the fence, and do not
+/// read records of this form. A record of any other form is refused. A new variant of a strategy, a
+/// hash or a state may keep the form: a version that does not have it says that another version
+/// wrote the record.
 pub(crate) const FORM: u64 = 2;
 const OLD_FORM: u64 = 1;
-/// The form of a record beside which there are records of single keys: older builds would not look for them.
+/// The form of a record beside which there are records of single keys: older builds would not look
+/// for them.
 pub(crate) const FORM_WITH_KEYS: u64 = 3;
-/// The form of a record of a single key that is a counter, or becomes one: older builds would show a part of its numbers.
+/// The form of a record of a single key that is a counter, or becomes one: older builds would show
+/// a part of its numbers.
 pub(crate) const FORM_OF_COUNTER: u64 = 4;
-/// The form of a record of a single key with buckets: older builds would give each bucket the same number of shards.
+/// The form of a record of a single key with buckets: older builds would give each bucket the same
+/// number of shards.
 pub(crate) const FORM_OF_BUCKETS: u64 = 6;
-/// The form of a record of a single key that [stands by its hash](crate::registry_key): older builds would take the hash for the key.
+/// The form of a record of a single key that [stands by its hash](crate::registry_key): older
+/// builds would take the hash for the key.
 pub(crate) const FORM_OF_LONG_KEY: u64 = 7;
-/// The form of a record that has layouts of single values of index keys: older builds would take their shards for values of clients.
+/// The form of a record that has layouts of single values of index keys: older builds would take
+/// their shards for values of clients.
 const FORM_WITH_VALUES: u64 = 5;
 
 /// How one table's data is laid out.
@@ -44,19 +52,22 @@ pub struct Record {
     pub created: u64,
     /// When it was last written.
     pub changed: ChangedAt,
-    /// When the table was created, by the store's clock, if the store says. It orders tables of one name.
+    /// When the table was created, by the store's clock, if the store says. It orders tables of one
+    /// name.
     pub made: Option<u64>,
-    /// Whether the table may have held items before it was laid out so: then cursors of that time may still be in use. Records of older builds,
-    /// without this field, count as `true`.
+    /// Whether the table may have held items before it was laid out so: then cursors of that time
+    /// may still be in use. Records of older builds, without this field, count as `true`.
     pub adopted: bool,
-    /// The version that this record had when a record of a single key was last written; 0 if there never was one.
+    /// The version that this record had when a record of a single key was last written; 0 if there
+    /// never was one.
     pub keys: u64,
     /// The layouts of single values of index keys.
     pub values: Vec<ValueLayout>,
 }
 
-/// When a record was last written, by its writer's wall clock: milliseconds since 1970-01-01T00:00:00Z; 0 in records of older builds. Two records that
-/// differ in nothing else say the same, and are equal.
+/// When a record was last written, by its writer's wall clock: milliseconds since
+/// 1970-01-01T00:00:00Z; 0 in records of older builds. Two records that differ in nothing else say
+/// the same, and are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChangedAt(pub u64);
 
@@ -72,7 +83,8 @@ impl Eq for ChangedAt {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum State {
-    /// The table was empty at first sight. No request may write to it until every gateway knows, and a second look finds it empty.
+    /// The table was empty at first sight. No request may write to it until every gateway knows,
+    /// and a second look finds it empty.
     Pending,
     /// The table is about to be deleted through Heatsink: no gateway sends requests to it any more.
     Deleting {
@@ -87,12 +99,14 @@ pub enum State {
     Adopting(AdoptionCheckpoint),
     /// Items are being moved back to their logical keys. Nobody else may read or write.
     Returning(AdoptionCheckpoint),
-    /// Keys of indexes are being given other layouts, while clients use the table. Stored as `TURNING`.
+    /// Keys of indexes are being given other layouts, while clients use the table. Stored as
+    /// `TURNING`.
     #[serde(rename = "TURNING")]
     MigratingIndexKeys(IndexKeyMigration),
 }
 
-/// The migration of index keys between the layouts on record and others, or plain values. Every gateway reads both forms meanwhile.
+/// The migration of index keys between the layouts on record and others, or plain values. Every
+/// gateway reads both forms meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IndexKeyMigration {
@@ -103,13 +117,15 @@ pub struct IndexKeyMigration {
     pub forward: bool,
     /// Whether gateways write the new form, and items are being rewritten.
     pub writes_new: bool,
-    /// Whether any value may be stored as the layouts on record have it, and those of `before` have not.
+    /// Whether any value may be stored as the layouts on record have it, and those of `before` have
+    /// not.
     pub touched: bool,
     /// How many items the table held at the start, for progress.
     pub items: u64,
     /// The run that rewrites: random, so that a run notices when another has taken over.
     pub run: u64,
-    /// The layouts that the attributes had before. Of those without, values were plain. Builds that know plain values alone refuse a record with this field.
+    /// The layouts that the attributes had before. Of those without, values were plain. Builds that
+    /// know plain values alone refuse a record with this field.
     #[serde(default, skip_serializing_if = "TableLayouts::is_empty")]
     pub before: TableLayouts,
 }
@@ -124,7 +140,8 @@ impl IndexKeyMigration {
     }
 }
 
-/// Where an interrupted adoption goes on, and the item count and checksum that it must find at its end.
+/// Where an interrupted adoption goes on, and the item count and checksum that it must find at its
+/// end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdoptionCheckpoint {
@@ -134,14 +151,16 @@ pub struct AdoptionCheckpoint {
     pub deepest: usize,
     /// How many items the table held before.
     pub items: u64,
-    /// Their checksum, over logical keys, in hexadecimal; their order does not matter. Empty until they are [counted](Self::is_counted).
+    /// Their checksum, over logical keys, in hexadecimal; their order does not matter. Empty until
+    /// they are [counted](Self::is_counted).
     pub checksum: String,
     /// The run that moves: random, so that a run notices when another has taken over.
     pub run: u64,
 }
 
 impl AdoptionCheckpoint {
-    /// Whether the items were counted, and may be moved. Not before every gateway has acknowledged that the table is being adopted: until then clients write.
+    /// Whether the items were counted, and may be moved. Not before every gateway has acknowledged
+    /// that the table is being adopted: until then clients write.
     pub fn is_counted(&self) -> bool {
         !self.checksum.is_empty()
     }
@@ -199,7 +218,8 @@ impl Record {
             )));
         }
         let known = |name: &str| text(name).is_some_and(|text| serde_json::from_str::<Json>(text).is_ok());
-        // The form says whether keys are on record. To take lost numbers for "none" would read a moved key where it no longer is.
+        // The form says whether keys are on record. To take lost numbers for "none" would read a
+        // moved key where it no longer is.
         let keys = match (number("form"), number("keys")) {
             (Some(FORM_WITH_VALUES), keys) => keys,
             (Some(FORM_WITH_KEYS), keys) => keys.filter(|keys| *keys > 0),
@@ -228,7 +248,8 @@ impl Record {
         };
         read().ok_or_else(|| {
             let table = text("name").unwrap_or("?");
-            // Its members are JSON and mean nothing here: a newer version's strategy, hash or state.
+            // Its members are JSON and mean nothing here: a newer version's strategy, hash or
+            // state.
             Error::internal(if known("layouts") && known("state") && number("version").is_some() && keys.is_some() && (!has_values || known("values")) {
                 format!(
                     "The registry's record of table {table} ({id}) says something that this version of Heatsink does not know; it was written by \

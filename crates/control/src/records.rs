@@ -1,6 +1,8 @@
-//! Records of tables and entries of names, as the registry holds them: read, written and removed, each on condition that it is unchanged.
+//! Records of tables and entries of names, as the registry holds them: read, written and removed,
+//! each on condition that it is unchanged.
 //!
-//! Not here: what a record says (`record`), and an entry (`name`); the requests themselves (`registry`).
+//! Not here: what a record says (`record`), and an entry (`name`); the requests themselves
+//! (`registry`).
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -15,7 +17,8 @@ use crate::registry::Registry;
 use crate::unread_keys::UnreadKeys;
 
 impl Registry {
-    /// The version of a first record or entry: random, so that a record that is removed and created again differs from the former one.
+    /// The version of a first record or entry: random, so that a record that is removed and created
+    /// again differs from the former one.
     pub(crate) fn first_version(&self) -> u64 {
         self.env().random() >> 16
     }
@@ -85,8 +88,8 @@ impl Registry {
         Ok(found)
     }
 
-    /// The registry's data of a table: the entry of its name, and the record under its id. One strongly consistent request. Both are missing if
-    /// there is no registry yet.
+    /// The registry's data of a table: the entry of its name, and the record under its id. One
+    /// strongly consistent request. Both are missing if there is no registry yet.
     pub(crate) async fn look_up(
         &self,
         name: &str,
@@ -117,8 +120,9 @@ impl Registry {
         Ok((entry, record))
     }
 
-    /// Writes a table's first record and binds its name to it, if the name's entry still equals `entry`; creates the registry's table if necessary.
-    /// Returns the record in force: this one, or the one that another process wrote first.
+    /// Writes a table's first record and binds its name to it, if the name's entry still equals
+    /// `entry`; creates the registry's table if necessary. Returns the record in force: this one,
+    /// or the one that another process wrote first.
     pub fn create<'a>(
         &'a self,
         entry: Option<&'a NameEntry>,
@@ -142,7 +146,8 @@ impl Registry {
             };
             match put {
                 Ok(_) => Ok(record.clone()),
-                // Another process was first; or this one was, and the answer was lost. The record itself tells.
+                // Another process was first; or this one was, and the answer was lost. The record
+                // itself tells.
                 Err(error)
                     if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
                 {
@@ -171,7 +176,8 @@ impl Registry {
         }
     }
 
-    /// The next entry of a name after `before`, with another holder; `None` for a name without an entry.
+    /// The next entry of a name after `before`, with another holder; `None` for a name without an
+    /// entry.
     pub(crate) fn entry_after(&self, before: Option<&NameEntry>, name: &str, holder: Holder) -> NameEntry {
         match before {
             Some(before) => before.held(holder),
@@ -179,7 +185,8 @@ impl Registry {
         }
     }
 
-    /// Writes the entry of a name, if it still equals `from` (`None`: if there is none). `false` when it does not.
+    /// Writes the entry of a name, if it still equals `from` (`None`: if there is none). `false`
+    /// when it does not.
     pub(crate) async fn enter(&self, from: Option<&NameEntry>, to: &NameEntry) -> Result<bool, Error> {
         let mut body = json!({ "TableName": self.name(), "Item": to.item() });
         unchanged(&mut body, from);
@@ -195,7 +202,8 @@ impl Registry {
         }
     }
 
-    /// Rewrites records of the previous form, so that builds without the fence cannot read them any more.
+    /// Rewrites records of the previous form, so that builds without the fence cannot read them any
+    /// more.
     pub(crate) async fn upgrade(&self) -> Result<(), Error> {
         for record in self.all().await? {
             let next = Record { version: record.version + 1, ..record.clone() };
@@ -229,7 +237,8 @@ impl Registry {
         .boxed()
     }
 
-    /// Removes a record, if it still equals `record`. `false` when it changed meanwhile; a missing record counts as removed.
+    /// Removes a record, if it still equals `record`. `false` when it changed meanwhile; a missing
+    /// record counts as removed.
     pub fn remove<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<bool, Error>> {
         async move {
             let body = json!({
@@ -245,8 +254,9 @@ impl Registry {
         .boxed()
     }
 
-    /// Removes a record, if it still equals `record`, and writes the entry of its name, if that still equals `from`, in one transaction. `false`
-    /// when either changed meanwhile: then neither was done.
+    /// Removes a record, if it still equals `record`, and writes the entry of its name, if that
+    /// still equals `from`, in one transaction. `false` when either changed meanwhile: then neither
+    /// was done.
     pub async fn remove_with_name(
         &self,
         record: &Record,

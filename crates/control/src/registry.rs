@@ -1,8 +1,9 @@
-//! The registry: one table in the store that says how stored data is laid out. It holds one record per table, keyed by the store's id of the table,
-//! so that a table that was dropped and created again has no record; and one entry per table name, which says whose record holds.
+//! The registry: one table in the store that says how stored data is laid out. It holds one record
+//! per table, keyed by the store's id of the table, so that a table that was dropped and created
+//! again has no record; and one entry per table name, which says whose record holds.
 //!
-//! Not here: reading and writing records (`records`), when a table is recorded (`first_use`), how a change becomes known to every gateway (`fence`), what a record means for requests
-//! (`control`).
+//! Not here: reading and writing records (`records`), when a table is recorded (`first_use`), how a
+//! change becomes known to every gateway (`fence`), what a record means for requests (`control`).
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,7 +33,8 @@ pub const NOBODY: &str = "heatsink.nobody";
 const PATIENCE: u32 = 300;
 const POLL: Duration = Duration::from_millis(200);
 
-/// How often a throttled request to the registry, or of an adoption, is retried: some three minutes. A client's request may be over by then.
+/// How often a throttled request to the registry, or of an adoption, is retried: some three
+/// minutes. A client's request may be over by then.
 const THROTTLES: u32 = 100;
 
 /// The store, as the registry and adoption use it.
@@ -139,8 +141,9 @@ impl Registry {
         )
     }
 
-    /// The error of a registry that cannot be reached. It names the registry, because the client asked for another table. Retryable, even if the
-    /// store denies access: the client is not the one without permission. A store that throttles does so by its own code.
+    /// The error of a registry that cannot be reached. It names the registry, because the client
+    /// asked for another table. Retryable, even if the store denies access: the client is not the
+    /// one without permission. A store that throttles does so by its own code.
     pub(crate) fn failed(&self, error: Error) -> Error {
         let message = format!("The registry {} cannot be reached: {error}", self.name);
         match error.retryable() {
@@ -201,7 +204,8 @@ impl Registry {
         .boxed()
     }
 
-    /// How many of the requests that are sent again when they are throttled have been, since this registry and its clones were made.
+    /// How many of the requests that are sent again when they are throttled have been, since this
+    /// registry and its clones were made.
     pub fn throttles(&self) -> u64 {
         self.observed.throttles.load(Ordering::Relaxed)
     }
@@ -280,8 +284,8 @@ impl Registry {
         Ok(self.time_to_live(table).await?.is_some())
     }
 
-    /// The attribute by which the store deletes items of a table; `None` if it deletes none. While time to live is turned off it still may. A store
-    /// without that operation deletes none.
+    /// The attribute by which the store deletes items of a table; `None` if it deletes none. While
+    /// time to live is turned off it still may. A store without that operation deletes none.
     ///
     /// # Errors
     /// The store's; an answer that does not name the attribute.
@@ -301,7 +305,8 @@ impl Registry {
         }
     }
 
-    /// Creates the directory of buckets, if any of those layouts has buckets and the directory does not exist.
+    /// Creates the directory of buckets, if any of those layouts has buckets and the directory does
+    /// not exist.
     pub async fn make_directory(&self, layouts: &TableLayouts) -> Result<(), Error> {
         let needed = layouts.iter().any(|one| one.layout().time().is_some());
         if needed && self.describe(DIRECTORY).await?.is_none_or(|described| described.status != "ACTIVE") {
@@ -317,7 +322,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Creates one of Heatsink's own tables, protected from deletion where the store can do that, and waits until it can be used.
+    /// Creates one of Heatsink's own tables, protected from deletion where the store can do that,
+    /// and waits until it can be used.
     pub(crate) async fn make(&self, table: &str) -> Result<(), Error> {
         let mut body = json!({
             "TableName": table, "BillingMode": "PAY_PER_REQUEST", "DeletionProtectionEnabled": true,

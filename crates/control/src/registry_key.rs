@@ -1,7 +1,8 @@
-//! How a logical key, or a value of an index, stands in the sort key of an item of the registry: as it is while there is room, then by its hash.
+//! How a logical key, or a value of an index, stands in the sort key of an item of the registry: as
+//! it is while there is room, then by its hash.
 //!
-//! The item of one that stands by its hash holds it whole beside that. Its form is one that builds before this rule refuse: they would take the hash for
-//! the key. Not here: which items there are.
+//! The item of one that stands by its hash holds it whole beside that. Its form is one that builds
+//! before this rule refuse: they would take the hash for the key. Not here: which items there are.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +10,8 @@ use heatsink_dynamo::KeyType;
 use heatsink_dynamo::key::MAX_SORT_KEY;
 use sha2::{Digest, Sha256};
 
-/// What a hash begins with. A key that begins so stands by its hash, too, so no two keys have one place.
+/// What a hash begins with. A key that begins so stands by its hash, too, so no two keys have one
+/// place.
 const HASHED: &str = "~sha256~";
 
 /// The place of a key.
@@ -22,7 +24,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place of a key, after what the sort key begins with. `None` for a number, which is never sharded, and for what its type cannot be.
+    /// The place of a key, after what the sort key begins with. `None` for a number, which is never
+    /// sharded, and for what its type cannot be.
     pub(crate) fn of(before: &str, key: &[u8], key_type: KeyType) -> Option<Self> {
         let text = text(key, key_type)?;
         let hashed = before.len() + text.len() > MAX_SORT_KEY || text.starts_with(HASHED);

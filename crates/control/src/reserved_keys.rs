@@ -1,5 +1,6 @@
-//! Counts client keys that look like physical keys, and logs one warning a minute. They show that code which shards by hand uses the gateway, and
-//! readers of the logical key do not find its items.
+//! Counts client keys that look like physical keys, and logs one warning a minute. They show that
+//! code which shards by hand uses the gateway, and readers of the logical key do not find its
+//! items.
 
 use std::sync::Mutex;
 use std::time::Duration;

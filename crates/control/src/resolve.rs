@@ -1,6 +1,8 @@
-//! Finds the status of a table: combines the store's description, the registry's record and the rules.
+//! Finds the status of a table: combines the store's description, the registry's record and the
+//! rules.
 //!
-//! Not here: recording an empty table (`first_use`), for how long the result is valid (`table_cache`, `fence`).
+//! Not here: recording an empty table (`first_use`), for how long the result is valid
+//! (`table_cache`, `fence`).
 
 use std::sync::Arc;
 
@@ -34,8 +36,9 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
             inner.tables.remove(name);
             return Ok(());
         };
-        // Read again after each published change: a read in the middle of the transaction that wrote both the table's record and a key's may have shown
-        // the one as it is and the other as it was.
+        // Read again after each published change: a read in the middle of the transaction that
+        // wrote both the table's record and a key's may have shown the one as it is and the other
+        // as it was.
         let known = inner
             .tables
             .get(name)
@@ -94,7 +97,8 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
 
 /// The status of a table, as far as it follows without changing anything.
 pub(crate) enum Judgement {
-    /// Known. With warnings about rules that the record has outlived, and the version of the record.
+    /// Known. With warnings about rules that the record has outlived, and the version of the
+    /// record.
     Stands(TableStatus, Vec<String>, Standing),
     /// Empty and not recorded: it gets these layouts as soon as they are recorded.
     Empty(TableLayouts, Option<NameEntry>),
@@ -119,7 +123,8 @@ pub(crate) async fn judge(
     let others = |entry: &Option<NameEntry>| {
         entry.as_ref().is_some_and(|entry| entry.holder != Holder::Free && entry.holder != bound)
     };
-    // The two were not read at the same time: the record, and its name entry, may have been written in between.
+    // The two were not read at the same time: the record, and its name entry, may have been written
+    // in between.
     if record.is_none() && entry.as_ref().is_some_and(|entry| entry.holder == bound) {
         record = registry.read(&schema.id).await?;
     }
@@ -128,7 +133,8 @@ pub(crate) async fn judge(
         |record: &Record| !matches!(record.state, State::Pending | State::Deleting { .. } | State::Gone);
     if record.as_ref().is_some_and(holds) && others(&entry) {
         entry = registry.entry(&schema.name).await?;
-        // A record is written together with its name entry. So the entry read now shows a later holder.
+        // A record is written together with its name entry. So the entry read now shows a later
+        // holder.
         match entry.as_ref() {
             Some(intent) if matches!(intent.holder, Holder::Intent { .. }) => {
                 return Ok(Judgement::Intended(intent.clone()));
@@ -155,7 +161,8 @@ pub(crate) async fn judge(
     }
     let stands = |status| Ok(Judgement::Stands(status, Vec::new(), Standing::default()));
     if described.status == "CREATING" {
-        // Whether it will hold items (a restore, an import) is not known yet. The store gives the same answer.
+        // Whether it will hold items (a restore, an import) is not known yet. The store gives the
+        // same answer.
         return match (rules.desired_layout(schema), &entry) {
             (DesiredLayout::Unsharded | DesiredLayout::Unmentioned { .. }, None) => {
                 stands(TableStatus::Forward)
@@ -220,7 +227,8 @@ pub(crate) async fn judge(
     }
 }
 
-/// The status of a table without a record, whose requests are forwarded: unless it shows that its record is lost.
+/// The status of a table without a record, whose requests are forwarded: unless it shows that its
+/// record is lost.
 async fn not_on_record(registry: &Registry, described: &Described, entry: Option<&NameEntry>) -> TableStatus {
     // Where the registry has an entry for the name, it knows the table.
     let sign = match entry {
@@ -243,8 +251,9 @@ fn restored(schema: &TableSchema, original: &Record) -> String {
     )
 }
 
-/// The status of a recorded table under those rules. If no rule mentions the table, or an index, the record alone holds. A rule for an index that is
-/// not recorded yet, or recorded otherwise, waits for its adoption.
+/// The status of a recorded table under those rules. If no rule mentions the table, or an index,
+/// the record alone holds. A rule for an index that is not recorded yet, or recorded otherwise,
+/// waits for its adoption.
 fn recorded(
     registry: &str,
     rules: &Rules,
@@ -299,8 +308,8 @@ fn recorded(
     TableStatus::Refused { error: Error::unavailable(message, Outcome::NotDone), fatal: false }
 }
 
-/// Whether rules and record agree on the table's own keys. Where they differ on keys of indexes the record holds, and the rule waits until
-/// `heatsink adopt` has rewritten their values.
+/// Whether rules and record agree on the table's own keys. Where they differ on keys of indexes the
+/// record holds, and the rule waits until `heatsink adopt` has rewritten their values.
 pub fn agree(desired: &TableLayouts, recorded: &TableLayouts) -> bool {
     desired.own() == recorded.own()
 }
@@ -359,7 +368,8 @@ fn log_once(inner: &Inner, name: &str, schema: &TableSchema, status: &TableStatu
     }
 }
 
-/// Remembers that a table is on record, for the time when the registry is lost; and forgets one that the registry does not have on record any more.
+/// Remembers that a table is on record, for the time when the registry is lost; and forgets one
+/// that the registry does not have on record any more.
 fn remember(inner: &Inner, schema: &TableSchema, status: &TableStatus, version: u64) {
     let Some(memory) = &inner.registry.expectation().memory else { return };
     match status {

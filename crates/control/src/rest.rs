@@ -1,12 +1,14 @@
-//! How long the layouts of a table have been the ones in force, as this gateway knows: positions that do not say under which layouts they were given
-//! out are taken for those in force once the table has rested for [`REST`].
+//! How long the layouts of a table have been the ones in force, as this gateway knows: positions
+//! that do not say under which layouts they were given out are taken for those in force once the
+//! table has rested for [`REST`].
 
 use std::time::Duration;
 
 use heatsink_env::{Env, MonotonicInstant};
 
-/// How long after the last change of a table's record a position may still come back from before it. A client that pauses for longer between two
-/// pages, keeps nothing of a position but its key, and goes on across a change may miss items.
+/// How long after the last change of a table's record a position may still come back from before
+/// it. A client that pauses for longer between two pages, keeps nothing of a position but its key,
+/// and goes on across a change may miss items.
 pub const REST: Duration = Duration::from_secs(600);
 
 /// How a table's record stands.
@@ -14,7 +16,8 @@ pub const REST: Duration = Duration::from_secs(600);
 pub(crate) struct Standing {
     /// The record's version; zero without a record.
     pub version: u64,
-    /// When it was last written, by its writer's wall clock: milliseconds since 1970-01-01T00:00:00Z; zero if it does not say.
+    /// When it was last written, by its writer's wall clock: milliseconds since
+    /// 1970-01-01T00:00:00Z; zero if it does not say.
     pub changed: u64,
     /// Whether index keys are being given other layouts.
     pub migrates: bool,
@@ -32,8 +35,9 @@ pub(crate) enum Rest {
 }
 
 impl Rest {
-    /// `before`: the version of the same table's record that the gateway knew, and since when. Only of a table that it had not known yet does it believe wall clocks, and only twice the
-    /// time, so that clocks which disagree by less than [`REST`] do no harm.
+    /// `before`: the version of the same table's record that the gateway knew, and since when. Only
+    /// of a table that it had not known yet does it believe wall clocks, and only twice the time,
+    /// so that clocks which disagree by less than [`REST`] do no harm.
     pub fn of(standing: Standing, before: Option<(u64, Rest)>, env: &dyn Env, now: MonotonicInstant) -> Rest {
         match before {
             _ if standing.migrates => Rest::Migrates,

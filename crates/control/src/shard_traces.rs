@@ -1,10 +1,13 @@
 //! What the keys and sort keys of items say about shards that no record names.
 //!
-//! A key such as `game#~3` may be a shard of `game`, or a client's own. An item says more than its key: Heatsink puts it into the shard that follows
-//! from its sort key and the number of shards. Where all items of `game`, `game#~1`, `game#~2`, … lie as some number of shards puts them, either
-//! Heatsink put them there, or it is chance; how small that chance is, is computed. A client's own few keys of that form are never taken for shards.
+//! A key such as `game#~3` may be a shard of `game`, or a client's own. An item says more than its
+//! key: Heatsink puts it into the shard that follows from its sort key and the number of shards.
+//! Where all items of `game`, `game#~1`, `game#~2`, … lie as some number of shards puts them,
+//! either Heatsink put them there, or it is chance; how small that chance is, is computed. A
+//! client's own few keys of that form are never taken for shards.
 //!
-//! Not seen: shards that follow from a part of the sort key, buckets, fragments of counters, and values of indexes.
+//! Not seen: shards that follow from a part of the sort key, buckets, fragments of counters, and
+//! values of indexes.
 //!
 //! Not here: who reads the items (`lost_registry`, and `rebuild` in `adopt`).
 
@@ -17,7 +20,8 @@ use heatsink_layout::codec::split_shard;
 /// The most shards that a key can have.
 pub const MOST_SHARDS: u16 = 1_000;
 
-/// Below this chance keys are taken for shards: one in a hundred thousand. Ten items in four shards are enough.
+/// Below this chance keys are taken for shards: one in a hundred thousand. Ten items in four shards
+/// are enough.
 const CHANCE: f64 = 1e-5;
 
 /// The items of one key whose other keys are written like shards, as far as they were seen.
@@ -27,7 +31,8 @@ pub struct KeyTraces {
     pub items: u64,
     /// How many of them lie under keys that are written like shards.
     pub in_shards: u64,
-    /// The least and the greatest number of shards with which every item seen lies where it does; `None` if there is none.
+    /// The least and the greatest number of shards with which every item seen lies where it does;
+    /// `None` if there is none.
     pub shards: Option<(u16, u16)>,
 }
 
@@ -43,7 +48,8 @@ impl KeyTraces {
         });
     }
 
-    /// How likely it is that so many items lie so by chance, at most: with n shards each item does with one chance in n, whatever n is.
+    /// How likely it is that so many items lie so by chance, at most: with n shards each item does
+    /// with one chance in n, whatever n is.
     pub fn by_chance(&self) -> f64 {
         let Some((least, _)) = self.shards else { return 1.0 };
         let items = i32::try_from(self.items).unwrap_or(i32::MAX);
@@ -59,7 +65,8 @@ pub struct ShardTraces {
 }
 
 impl ShardTraces {
-    /// Counts an item whose key is written like a shard. `false` for another one, which is not counted.
+    /// Counts an item whose key is written like a shard. `false` for another one, which is not
+    /// counted.
     pub fn see(&mut self, physical: &[u8], sort: SortKey<'_>) -> bool {
         let Some((base, shard)) = split_shard(physical) else { return false };
         self.keys.entry(base.to_vec()).or_default().add(sort.shard_counts(shard, MOST_SHARDS), shard);

@@ -1,4 +1,5 @@
-//! The gateway's cache of table statuses: what is known, for how long it may be used, and how the hot path reads it without a lock.
+//! The gateway's cache of table statuses: what is known, for how long it may be used, and how the
+//! hot path reads it without a lock.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +18,9 @@ use crate::rest::Rest;
 /// At this age one request looks the table up again, while the others use the cached status.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// At this age no request uses the cached status. This bounds how long a gateway can miss a change that was made without any gateway, such as a
-/// table dropped and created again. Gateways tell each other of their changes sooner (`fence`).
+/// At this age no request uses the cached status. This bounds how long a gateway can miss a change
+/// that was made without any gateway, such as a table dropped and created again. Gateways tell each
+/// other of their changes sooner (`fence`).
 pub const MAX_AGE: Duration = Duration::from_secs(10);
 
 /// When a table was looked up, and whether to look again.
@@ -101,7 +103,8 @@ pub(crate) enum TableStatus {
     /// Refused.
     Refused {
         error: Error,
-        /// The rules cannot hold as long as the record or the table is unchanged: a gateway does not start with them.
+        /// The rules cannot hold as long as the record or the table is unchanged: a gateway does
+        /// not start with them.
         fatal: bool,
     },
 }
@@ -129,14 +132,16 @@ pub(crate) fn not_found() -> Error {
 /// All cached tables. Readers take no lock; writers copy.
 pub(crate) struct TableCache {
     now: ArcSwap<Snapshot>,
-    /// Locked by writers. Holds the gates of replaced statuses, whose requests may still be in flight.
+    /// Locked by writers. Holds the gates of replaced statuses, whose requests may still be in
+    /// flight.
     retired: Mutex<Vec<Arc<Gate>>>,
 }
 
 /// The cached tables at one point in time.
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
-    /// Hashed fast: only tables that exist are in it, so that no client can choose names that collide.
+    /// Hashed fast: only tables that exist are in it, so that no client can choose names that
+    /// collide.
     by_name: HashMap<String, Arc<CachedTable>, RandomState>,
 }
 
@@ -151,7 +156,8 @@ impl Snapshot {
         sharded.map(|known| (known.schema.name.clone(), known.schema.id.clone())).collect()
     }
 
-    /// A sharded table. The returned table keeps the layouts that belong to its schema, even if the name belongs to another table by then.
+    /// A sharded table. The returned table keeps the layouts that belong to its schema, even if the
+    /// name belongs to another table by then.
     pub fn sharded(&self, name: &str) -> Option<Arc<Table>> {
         match &self.get(name)?.status {
             TableStatus::Sharded(table) => Some(Arc::clone(table)),
@@ -174,8 +180,8 @@ impl TableCache {
         self.now.load().get(name).cloned()
     }
 
-    /// Caches the result of a look-up that began when `seen` was the newest epoch seen. Returns `false`, and caches nothing, if a newer one was seen
-    /// since.
+    /// Caches the result of a look-up that began when `seen` was the newest epoch seen. Returns
+    /// `false`, and caches nothing, if a newer one was seen since.
     pub fn insert(&self, name: &str, known: CachedTable, began: Epoch, seen: impl Fn() -> Epoch) -> bool {
         let known = Arc::new(known);
         self.change(|tables, retired| {
@@ -200,8 +206,9 @@ impl TableCache {
         }
     }
 
-    /// Expires the tables with such names, and returns the gates of all requests that may have been planned under their cached status. Whoever is to
-    /// close them may be dropped before: until they are closed they are returned again.
+    /// Expires the tables with such names, and returns the gates of all requests that may have been
+    /// planned under their cached status. Whoever is to close them may be dropped before: until
+    /// they are closed they are returned again.
     pub fn forget(&self, named: impl Fn(&str) -> bool) -> Vec<Arc<Gate>> {
         self.change(|tables, retired| {
             // The tables of retired gates are not kept; there are few.

@@ -1,7 +1,8 @@
 //! Tables that are created and deleted through this gateway.
 //!
-//! Before a table is created, its name is reserved and every gateway knows it. From then on no request that was planned for an earlier table of the
-//! name is in flight, and no gateway forwards requests for the name. The record is written before the first request can be planned.
+//! Before a table is created, its name is reserved and every gateway knows it. From then on no
+//! request that was planned for an earlier table of the name is in flight, and no gateway forwards
+//! requests for the name. The record is written before the first request can be planned.
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 
@@ -23,7 +24,8 @@ pub struct Intent {
     _begun: InProgressGuard,
 }
 
-/// Reserves the name of a table that a client wants to create. `None` if no gateway could mistake the table for another one.
+/// Reserves the name of a table that a client wants to create. `None` if no gateway could mistake
+/// the table for another one.
 ///
 /// # Errors
 /// Retryable, when layouts cannot change now.
@@ -75,13 +77,15 @@ pub(crate) async fn made(
     match made {
         Ok(described) if !layouts.is_empty() => {
             let record = inner.registry.first_record(described, layouts, false);
-            // If another gateway took this one for dead, the name still belongs to this table: the store has just said so.
+            // If another gateway took this one for dead, the name still belongs to this table: the
+            // store has just said so.
             let mut entry = Some(entry);
             while let Some(held) = entry {
                 match inner.registry.create(Some(&held), &record).await {
                     Ok(created) => {
                         if created == record {
-                            // No request is planned for a reserved name, so there is nothing to publish.
+                            // No request is planned for a reserved name, so there is nothing to
+                            // publish.
                             inner.untagged.add(&record.id);
                         }
                         return Ok(());
@@ -122,8 +126,8 @@ pub struct Deletion {
     _begun: InProgressGuard,
 }
 
-/// Makes every gateway stop sending to a table before it is deleted: requests that were planned for it must not reach another table of its name.
-/// `None` for a table that is not recorded.
+/// Makes every gateway stop sending to a table before it is deleted: requests that were planned for
+/// it must not reach another table of its name. `None` for a table that is not recorded.
 ///
 /// # Errors
 /// Retryable, when layouts cannot change now.
@@ -139,7 +143,8 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
             let by = inner.fence.id().to_owned();
             Record { state: State::Deleting { by }, version: found.version + 1, ..found }
         }
-        // Another request deletes it, or did so in a gateway that has stopped: this request waits as long.
+        // Another request deletes it, or did so in a gateway that has stopped: this request waits
+        // as long.
         State::Deleting { .. } => found,
         // In a table that is made again under the name, who rewrites or moves items would go on.
         State::MigratingIndexKeys(_) | State::Adopting(_) | State::Returning(_) => {
@@ -163,10 +168,12 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
     }
     inner.announce(name, deleting.version).await?;
     if claim::is_held(&inner.registry, &deleting.id).await? {
-        // A worker that is slow, or paused, would go on in a table that is made under the name afterwards.
+        // A worker that is slow, or paused, would go on in a table that is made under the name
+        // afterwards.
         end_workers(inner, &deleting).await?;
     }
-    // DeleteTable takes only names. While this waited the table may have been deleted, and another one created under its name.
+    // DeleteTable takes only names. While this waited the table may have been deleted, and another
+    // one created under its name.
     let described = inner.registry.describe(name).await?;
     if described.is_none_or(|described| described.schema.id != deleting.id) {
         return Err(not_found());
@@ -186,7 +193,8 @@ async fn end_workers(inner: &Inner, record: &Record) -> Result<(), Error> {
     })
 }
 
-/// Follows the store's answer to a deletion. The record says GONE while descriptions may still show the table.
+/// Follows the store's answer to a deletion. The record says GONE while descriptions may still show
+/// the table.
 pub(crate) async fn deleted(
     inner: &Inner,
     deletion: Deletion,
@@ -195,7 +203,8 @@ pub(crate) async fn deleted(
     let Deletion { before, deleting, _begun } = deletion;
     let version = deleting.version + 1;
     match done {
-        // The table may be gone, or be deleted later. A gateway that finds it treats it as one that was not deleted.
+        // The table may be gone, or be deleted later. A gateway that finds it treats it as one that
+        // was not deleted.
         Err(error) if error.outcome == Outcome::Unknown => return Ok(()),
         Err(error) if error.code != Code::ResourceNotFoundException => {
             inner.registry.replace(&deleting, &Record { version, ..before }).await?;

@@ -1,9 +1,13 @@
-//! The tag by which a recorded table names its registry. Two registries would record two layouts for one table, and neither would know of the other.
+//! The tag by which a recorded table names its registry. Two registries would record two layouts
+//! for one table, and neither would know of the other.
 //!
-//! A table is tagged after it is recorded. An empty or unrecorded table is not recorded where another registry has tagged it. The tag is an
-//! additional safeguard, not the record: stores without tags do without, and so does a table whose gateway was killed before it could set the tag.
+//! A table is tagged after it is recorded. An empty or unrecorded table is not recorded where
+//! another registry has tagged it. The tag is an additional safeguard, not the record: stores
+//! without tags do without, and so does a table whose gateway was killed before it could set the
+//! tag.
 //!
-//! Clients neither see nor set the tag: `route` leaves it out of lists, and [`refuse`] rejects requests that would change it.
+//! Clients neither see nor set the tag: `route` leaves it out of lists, and [`refuse`] rejects
+//! requests that would change it.
 //!
 //! Not here: what is recorded (`record`), when (`resolve`, `adopt`).
 
@@ -30,7 +34,8 @@ pub(crate) enum Tagged {
     Unreadable,
 }
 
-/// Reads which registry a table names. `arn` is the table's, as the store described it; `ours` is the name of this registry.
+/// Reads which registry a table names. `arn` is the table's, as the store described it; `ours` is
+/// the name of this registry.
 ///
 /// # Errors
 /// The store's, if it has tags and could not be reached.
@@ -64,7 +69,8 @@ pub(crate) async fn check(registry: &Registry, arn: Option<&str>, ours: &str) ->
     }
 }
 
-/// Tags a table with its registry. `false` where the store has no tags or does not let these credentials write them.
+/// Tags a table with its registry. `false` where the store has no tags or does not let these
+/// credentials write them.
 ///
 /// # Errors
 /// The store's, if it has tags and could not be reached.
@@ -138,7 +144,8 @@ pub(crate) fn refuse(operation: Operation, request: &[u8]) -> Result<(), Error> 
     }
 }
 
-/// The tables that this gateway recorded and has yet to tag: a table that is being created cannot be tagged.
+/// The tables that this gateway recorded and has yet to tag: a table that is being created cannot
+/// be tagged.
 #[derive(Debug, Default)]
 pub(crate) struct Untagged {
     ids: Mutex<HashSet<String>>,
@@ -152,8 +159,8 @@ impl Untagged {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
     }
 
-    /// Tags a table that has been on record for longer, if this process has not looked for its tag yet: it may be of a build that did not tag it, or
-    /// somebody took the tag off.
+    /// Tags a table that has been on record for longer, if this process has not looked for its tag
+    /// yet: it may be of a build that did not tag it, or somebody took the tag off.
     ///
     /// # Errors
     /// The store's; then it is tried again.
@@ -170,7 +177,8 @@ impl Untagged {
         Ok(())
     }
 
-    /// Tags a table that was looked up, if that is due. If the store fails, the next look-up tries again.
+    /// Tags a table that was looked up, if that is due. If the store fails, the next look-up tries
+    /// again.
     ///
     /// Returns why the table is refused, if another registry has recorded it at the same time.
     pub async fn settle(&self, registry: &Registry, described: &Described) -> Option<String> {
@@ -204,7 +212,8 @@ fn written(registry: &Registry, answer: Result<Json, Error>) -> Result<bool, Err
     }
 }
 
-/// Whether the store says that it has no tags, or none for these credentials. DynamoDB Local has said so with the first two codes.
+/// Whether the store says that it has no tags, or none for these credentials. DynamoDB Local has
+/// said so with the first two codes.
 fn has_none(registry: &Registry, error: &Error) -> bool {
     match error.code {
         Code::UnknownOperationException => registry.without_tags(),

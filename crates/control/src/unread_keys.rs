@@ -1,4 +1,5 @@
-//! Keys that a BatchGetItem leaves unread, as the store does when it throttles: they are asked for again, with pauses and not for ever.
+//! Keys that a BatchGetItem leaves unread, as the store does when it throttles: they are asked for
+//! again, with pauses and not for ever.
 
 use std::time::Duration;
 
@@ -6,7 +7,8 @@ use heatsink_dynamo::{Code, Error};
 
 use crate::registry::Registry;
 
-/// How often they are asked for again, with pauses that double from 10 ms to 320 ms: three seconds in all.
+/// How often they are asked for again, with pauses that double from 10 ms to 320 ms: three seconds
+/// in all.
 const MOST_ROUNDS: u32 = 12;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -20,7 +22,8 @@ impl UnreadKeys {
     /// Waits before the next round; not before the first one.
     ///
     /// # Errors
-    /// `ThrottlingException`, by which SDKs slow down: there were enough rounds. `what` says what is left unread.
+    /// `ThrottlingException`, by which SDKs slow down: there were enough rounds. `what` says what
+    /// is left unread.
     pub async fn pause(&mut self, registry: &Registry, what: &str) -> Result<(), Error> {
         if self.rounds > MOST_ROUNDS {
             return Err(Error::new(

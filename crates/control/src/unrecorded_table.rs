@@ -1,7 +1,8 @@
 //! The error for a table that holds items and has a rule, but no record.
 //!
-//! Keys that look like shards are a sign that the table is sharded already: restored from a backup, or created again and filled from one. Adopting
-//! such a table again would turn its shards into logical keys of their own.
+//! Keys that look like shards are a sign that the table is sharded already: restored from a backup,
+//! or created again and filled from one. Adopting such a table again would turn its shards into
+//! logical keys of their own.
 //!
 //! Not here: other problems of the table (`adopt`, which reads all of it).
 

@@ -1,7 +1,9 @@
-//! The tables of a store in which no registry was seen, for a gateway without rules: each is looked at once, before its first request is forwarded, for
-//! signs that it was on record in a registry that is lost.
+//! The tables of a store in which no registry was seen, for a gateway without rules: each is looked
+//! at once, before its first request is forwarded, for signs that it was on record in a registry
+//! that is lost.
 //!
-//! A look never makes a request fail but by a sign: the gateway needs no more permissions than its clients' requests do, and no answer but theirs.
+//! A look never makes a request fail but by a sign: the gateway needs no more permissions than its
+//! clients' requests do, and no answer but theirs.
 //!
 //! Not here: the signs (`lost_registry`), tables in a store with a registry (`resolve`).
 
@@ -21,17 +23,20 @@ use crate::registry::Registry;
 /// How long requests wait for a look.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long a refusal holds, and a look that could not ask everything. A registry may be restored meanwhile.
+/// How long a refusal holds, and a look that could not ask everything. A registry may be restored
+/// meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// Beyond so many names those are dropped that have to be looked at again: clients can name tables that do not exist.
+/// Beyond so many names those are dropped that have to be looked at again: clients can name tables
+/// that do not exist.
 const MOST: usize = 1_000;
 
 /// What was found of the tables.
 #[derive(Default)]
 pub(crate) struct UnshardedTables {
     found: ArcSwap<Names>,
-    /// Looks are made one after the other: requests that wait for one of a table need not make it again.
+    /// Looks are made one after the other: requests that wait for one of a table need not make it
+    /// again.
     looking: Mutex<()>,
 }
 
@@ -96,7 +101,8 @@ impl UnshardedTables {
     }
 }
 
-/// Looks at one table: why it is refused, and whether everything could be asked. A table that does not exist is not remembered for long.
+/// Looks at one table: why it is refused, and whether everything could be asked. A table that does
+/// not exist is not remembered for long.
 async fn one(registry: &Registry, name: &str) -> (Option<Error>, bool) {
     let look = async {
         let described = match registry.describe(name).await {

@@ -1,5 +1,5 @@
-//! Twenty thousand rules: read in time that grows with their number and no faster, and a table found among them without a look at
-//! each.
+//! Twenty thousand rules: read in time that grows with their number and no faster, and a table
+//! found among them without a look at each.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "it measures the time that passes for whoever waits")]
 

@@ -1,7 +1,8 @@
 //! What an operation costs in capacity units.
 //!
-//! Rules: AWS ("Read and write operations", "Transactions"). Sizes are in bytes, as [`crate::size`] counts
-//! them. Eventually consistent reads cost halves, so reads are counted in half units and given as units.
+//! Rules: AWS ("Read and write operations", "Transactions"). Sizes are in bytes, as [`crate::size`]
+//! counts them. Eventually consistent reads cost halves, so reads are counted in half units and
+//! given as units.
 
 const READ_UNIT: usize = 4 * 1024;
 const WRITE_UNIT: usize = 1024;
@@ -32,8 +33,9 @@ impl Consistency {
     }
 }
 
-/// Units for one item read by its key, or for one page of a Query or Scan: pass the sum of the sizes of all evaluated
-/// items, since a page is rounded up once. An absent item, or an empty page, costs the minimum.
+/// Units for one item read by its key, or for one page of a Query or Scan: pass the sum of the
+/// sizes of all evaluated items, since a page is rounded up once. An absent item, or an empty page,
+/// costs the minimum.
 pub fn read_units(bytes: usize, consistency: Consistency) -> f64 {
     blocks(bytes, READ_UNIT) * consistency.units_per_block()
 }
@@ -43,13 +45,14 @@ pub fn batch_read_units(sizes: impl IntoIterator<Item = usize>, consistency: Con
     sizes.into_iter().map(|bytes| read_units(bytes, consistency)).sum()
 }
 
-/// Units for writing one item: the larger of the sizes before and after. Absent is 0. A delete counts what it deletes, a
-/// failed condition what would have been written or what was there.
+/// Units for writing one item: the larger of the sizes before and after. Absent is 0. A delete
+/// counts what it deletes, a failed condition what would have been written or what was there.
 pub fn write_units(before: usize, after: usize) -> f64 {
     blocks(before.max(after), WRITE_UNIT)
 }
 
-/// Units for one item of `TransactWriteItems`: twice as many; consumed even when the transaction is cancelled.
+/// Units for one item of `TransactWriteItems`: twice as many; consumed even when the transaction is
+/// cancelled.
 pub fn transact_write_units(before: usize, after: usize) -> f64 {
     2.0 * write_units(before, after)
 }

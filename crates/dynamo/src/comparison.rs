@@ -1,7 +1,8 @@
-//! The operands of the comparison operators that expressions replaced: how many each takes, and of which types.
+//! The operands of the comparison operators that expressions replaced: how many each takes, and of
+//! which types.
 //!
-//! Sources: AWS API reference, `Condition`; wording and order of the checks as tried on DynamoDB Local 1.11.478, which also takes `BOOL` and `NULL`
-//! for `CONTAINS`.
+//! Sources: AWS API reference, `Condition`; wording and order of the checks as tried on DynamoDB
+//! Local 1.11.478, which also takes `BOOL` and `NULL` for `CONTAINS`.
 
 use crate::{Error, KeyValue, Value};
 

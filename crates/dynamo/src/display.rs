@@ -1,15 +1,17 @@
 //! Text of clients (keys, attribute names) as a terminal or a log may show it.
 //!
-//! A key can hold anything: line ends, control sequences that recolour or clear a terminal, marks that turn the direction of the text round, and up
-//! to 2 KB of it. Not here: what a format such as JSON, TOML or HTML escapes.
+//! A key can hold anything: line ends, control sequences that recolour or clear a terminal, marks
+//! that turn the direction of the text round, and up to 2 KB of it. Not here: what a format such as
+//! JSON, TOML or HTML escapes.
 
 use std::borrow::Cow;
 
 /// Marks on one letter that are shown. Piles of them hide the lines around.
 const MARKS: usize = 2;
 
-/// The text with every character that is not printed as one visible mark written as an escape: `\n`, `\u{1b}`, `\u{202e}`. What is inert already stays as
-/// it is, so it may be called twice. Backslashes and quotes stay, and up to two combining marks on a letter.
+/// The text with every character that is not printed as one visible mark written as an escape:
+/// `\n`, `\u{1b}`, `\u{202e}`. What is inert already stays as it is, so it may be called twice.
+/// Backslashes and quotes stay, and up to two combining marks on a letter.
 pub fn inert(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
@@ -44,12 +46,14 @@ fn is_mark(c: char) -> bool {
     !c.is_ascii() && is_inert(c) && c.escape_debug().len() > 1
 }
 
-/// Whether a character only shows itself: no control or format character, separator of lines or unassigned code point. Combining marks are inert.
+/// Whether a character only shows itself: no control or format character, separator of lines or
+/// unassigned code point. Combining marks are inert.
 pub fn is_inert(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
     }
-    // Behind another character, the standard library escapes what is not printable, and nothing else.
+    // Behind another character, the standard library escapes what is not printable, and nothing
+    // else.
     let mut pair = [b'a'; 5];
     let length = pair.get_mut(1..).map_or(0, |rest| c.encode_utf8(rest).len());
     let pair = pair.get(..=length).and_then(|pair| std::str::from_utf8(pair).ok());

@@ -1,4 +1,5 @@
-//! Errors as DynamoDB gives them: type, code, status, whose fault, whether to retry, whether the outcome is known.
+//! Errors as DynamoDB gives them: type, code, status, whose fault, whether to retry, whether the
+//! outcome is known.
 
 use bytes::Bytes;
 use serde_json::{Map, Value as Json, json};
@@ -6,7 +7,8 @@ use serde_json::{Map, Value as Json, json};
 /// Whose fault an error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The request is wrong, or asks for more than its limits allow; sent again unchanged it fails again, unless [`Error::retryable`].
+    /// The request is wrong, or asks for more than its limits allow; sent again unchanged it fails
+    /// again, unless [`Error::retryable`].
     Client,
     /// Heatsink or the store behind it failed.
     Server,
@@ -106,7 +108,8 @@ pub enum Origin {
     DynamoDb,
     /// Heatsink alone, because of how keys are laid out. DynamoDB would take the request.
     Gateway,
-    /// Heatsink, for a moment: while a layout changes the request waits, and is planned again when that has gone on.
+    /// Heatsink, for a moment: while a layout changes the request waits, and is planned again when
+    /// that has gone on.
     Held,
     /// Heatsink, whose own request to the store was refused for its credentials.
     Denied,
@@ -114,7 +117,8 @@ pub enum Origin {
 
 /// A failed request: what the client is told, and what Heatsink knows about it.
 ///
-/// An error that came from a store keeps the store's own bytes and passes on unchanged ([`Error::body`]).
+/// An error that came from a store keeps the store's own bytes and passes on unchanged
+/// ([`Error::body`]).
 #[derive(Clone, Debug)]
 pub struct Error {
     /// The code.
@@ -148,7 +152,8 @@ impl Error {
         }
     }
 
-    /// An error without a message, as DynamoDB gives for bodies that are not JSON and for unknown operations.
+    /// An error without a message, as DynamoDB gives for bodies that are not JSON and for unknown
+    /// operations.
     pub fn bare(code: Code) -> Self {
         Error { message: None, ..Error::new(code, "") }
     }
@@ -173,12 +178,14 @@ impl Error {
         Error::new(Code::InternalServerError, message)
     }
 
-    /// The store could not be reached, or its answer was lost. `outcome` says whether it may have acted.
+    /// The store could not be reached, or its answer was lost. `outcome` says whether it may have
+    /// acted.
     pub fn unavailable(message: impl Into<String>, outcome: Outcome) -> Self {
         Error { outcome, ..Error::new(Code::ServiceUnavailable, message) }
     }
 
-    /// `ServiceUnavailable` for a request that waits while a layout changes. A client gets it that has waited for too long.
+    /// `ServiceUnavailable` for a request that waits while a layout changes. A client gets it that
+    /// has waited for too long.
     pub fn held(message: impl Into<String>) -> Self {
         Error { origin: Origin::Held, ..Error::unavailable(message, Outcome::NotDone) }
     }
@@ -198,8 +205,9 @@ impl Error {
         self
     }
 
-    /// Reads an error as it stands on the wire. A body that is no DynamoDB error becomes `InternalServerError`
-    /// (status 500 and above) or keeps its status with the body's text as message.
+    /// Reads an error as it stands on the wire. A body that is no DynamoDB error becomes
+    /// `InternalServerError` (status 500 and above) or keeps its status with the body's text as
+    /// message.
     pub fn from_wire(status: u16, body: Bytes) -> Self {
         let outcome = if status >= 500 { Outcome::Unknown } else { Outcome::NotDone };
         let Ok(Json::Object(mut members)) = serde_json::from_slice::<Json>(&body) else {
@@ -240,12 +248,14 @@ impl Error {
         Bytes::from(Json::Object(body).to_string())
     }
 
-    /// Whether sending the same request again can help. SDKs decide this by the code alone, and so does this.
+    /// Whether sending the same request again can help. SDKs decide this by the code alone, and so
+    /// does this.
     pub fn retryable(&self) -> bool {
         self.code.retryable() || self.status >= 500
     }
 
-    /// Whether the store refused the request because it takes no more for now. SDKs slow down where they see one of these codes.
+    /// Whether the store refused the request because it takes no more for now. SDKs slow down where
+    /// they see one of these codes.
     pub fn is_throttled(&self) -> bool {
         matches!(
             self.code,
@@ -255,8 +265,9 @@ impl Error {
         )
     }
 
-    /// Whether the credentials of a request are refused: the client's own, or those with which Heatsink asks the store. They are missing, wrong, expired,
-    /// or not allowed to do it (AWS, "Common Errors").
+    /// Whether the credentials of a request are refused: the client's own, or those with which
+    /// Heatsink asks the store. They are missing, wrong, expired, or not allowed to do it (AWS,
+    /// "Common Errors").
     pub fn is_denied(&self) -> bool {
         self.origin == Origin::Denied
             || matches!(

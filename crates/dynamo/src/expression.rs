@@ -1,10 +1,11 @@
 //! DynamoDB's expression language: parsed, checked, evaluated, rewritten.
 //!
-//! Parsing resolves placeholders ([`Bindings`]), so the tree ([`ast`]) holds names and values. Rewriting renders a tree
-//! with placeholders of its own ([`Fresh`]), since those of the request may be shared between expressions.
+//! Parsing resolves placeholders ([`Bindings`]), so the tree ([`ast`]) holds names and values.
+//! Rewriting renders a tree with placeholders of its own ([`Fresh`]), since those of the request
+//! may be shared between expressions.
 //!
-//! Not here: the legacy parameters (`Expected`, `QueryFilter`, `AttributeUpdates`), and whether an update touches a key
-//! attribute (the caller knows the table).
+//! Not here: the legacy parameters (`Expected`, `QueryFilter`, `AttributeUpdates`), and whether an
+//! update touches a key attribute (the caller knows the table).
 
 pub mod ast;
 mod attribute_updates;

@@ -1,8 +1,10 @@
-//! A lazy look into JSON bodies: find members and elements, leave the rest as the bytes that were sent.
+//! A lazy look into JSON bodies: find members and elements, leave the rest as the bytes that were
+//! sent.
 //!
-//! One pass over the structure finds a member; nothing is decoded but what is asked for. Strings that are passed over
-//! are not checked for escapes or UTF-8, numbers only for their characters: whoever reads a value checks it
-//! ([`string`], [`crate::Value::read`]), and the store checks all of it. Nesting beyond [`MAX_DEPTH`] is malformed.
+//! One pass over the structure finds a member; nothing is decoded but what is asked for. Strings
+//! that are passed over are not checked for escapes or UTF-8, numbers only for their characters:
+//! whoever reads a value checks it ([`string`], [`crate::Value::read`]), and the store checks all
+//! of it. Nesting beyond [`MAX_DEPTH`] is malformed.
 //!
 //! Not here: DynamoDB's values (`value`), checking a whole request (`wire`).
 //! Why not a library: docs/develop/decisions/0004-lazy-json.md.
@@ -19,7 +21,8 @@ pub(crate) use scan::{Members, skip, space};
 /// A member of an object: its name, and its value as it was written.
 pub type Member<'a> = (Cow<'a, str>, &'a [u8]);
 
-/// The members of a JSON object, in order, their values as raw bytes. Repeated names are all listed.
+/// The members of a JSON object, in order, their values as raw bytes. Repeated names are all
+/// listed.
 ///
 /// # Errors
 /// The bytes are not one JSON object.
@@ -42,7 +45,8 @@ pub fn first_member(object: &[u8]) -> Result<Option<Member<'_>>, Malformed> {
     walk.next()?.map(|(name, value)| Ok((string(name)?, value))).transpose()
 }
 
-/// The value of an object's only member, if that has this name: what an attribute value holds, by its type. One pass, nothing allocated.
+/// The value of an object's only member, if that has this name: what an attribute value holds, by
+/// its type. One pass, nothing allocated.
 ///
 /// # Errors
 /// The bytes are not one JSON object, as far as they are read: a second member ends it.
@@ -70,7 +74,8 @@ pub fn elements(array: &[u8]) -> Result<Vec<&[u8]>, Malformed> {
     Ok(found)
 }
 
-/// [`elements`] of an array that has at most `most`; `None` for a longer one, which is not read to its end.
+/// [`elements`] of an array that has at most `most`; `None` for a longer one, which is not read to
+/// its end.
 ///
 /// # Errors
 /// The bytes are not one JSON array, as far as they are read.
@@ -93,8 +98,8 @@ pub fn member<'a>(object: &'a [u8], name: &str) -> Result<Option<&'a [u8]>, Malf
     attributes_of(object, [name]).map(|[found]| found)
 }
 
-/// The members of those names, in the order of the names; the last where a member is repeated. One pass, nothing
-/// allocated.
+/// The members of those names, in the order of the names; the last where a member is repeated. One
+/// pass, nothing allocated.
 ///
 /// # Errors
 /// The bytes are not one JSON object.
@@ -157,8 +162,8 @@ pub fn trim(value: &[u8]) -> Result<&[u8], Malformed> {
     value.get(start..end).ok_or(Malformed)
 }
 
-/// [`attributes_of_each`] for the array under one member of a body, and the body's other members: an answer with a page
-/// of items is passed over once.
+/// [`attributes_of_each`] for the array under one member of a body, and the body's other members:
+/// an answer with a page of items is passed over once.
 ///
 /// # Errors
 /// The bytes are not one JSON object, or the member is not an array of objects.

@@ -18,8 +18,9 @@ pub const MAX_PARTITION_KEY: usize = 2048;
 /// The longest sort key, in bytes (AWS, "Constraints").
 pub const MAX_SORT_KEY: usize = 1024;
 
-/// The value of a key attribute. Ordered as DynamoDB sorts: strings by UTF-8 bytes, numbers by value, binaries by
-/// unsigned bytes. Values of different types do not meet in one table; here `S` comes before `N` before `B`.
+/// The value of a key attribute. Ordered as DynamoDB sorts: strings by UTF-8 bytes, numbers by
+/// value, binaries by unsigned bytes. Values of different types do not meet in one table; here `S`
+/// comes before `N` before `B`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are DynamoDB's own")]
 pub enum KeyValue<'a> {
@@ -38,7 +39,8 @@ pub enum KeyPart {
 }
 
 impl<'a> KeyValue<'a> {
-    /// Reads an attribute value as the key attribute that `definition` declares; a string without escapes is borrowed.
+    /// Reads an attribute value as the key attribute that `definition` declares; a string without
+    /// escapes is borrowed.
     ///
     /// # Errors
     /// `ValidationException` for another type, `SerializationException` for malformed JSON.
@@ -96,8 +98,8 @@ impl<'a> KeyValue<'a> {
         }
     }
 
-    /// What hashes are taken over: UTF-8 of a string, the canonical text of a number, the bytes of a binary. Equal
-    /// values of one type have equal bytes.
+    /// What hashes are taken over: UTF-8 of a string, the canonical text of a number, the bytes of
+    /// a binary. Equal values of one type have equal bytes.
     pub fn canonical_bytes(&self) -> Cow<'_, [u8]> {
         match self {
             KeyValue::S(text) => Cow::Borrowed(text.as_bytes()),

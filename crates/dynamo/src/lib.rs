@@ -1,8 +1,8 @@
-//! DynamoDB's own language, without a network: operations, errors, wire checks, values, keys, expressions,
-//! item sizes and capacity units.
+//! DynamoDB's own language, without a network: operations, errors, wire checks, values, keys,
+//! expressions, item sizes and capacity units.
 //!
-//! This crate knows nothing of Heatsink: no shards, no layouts, no HTTP. Everything here is a plain function from
-//! values to values. What it claims about DynamoDB names its source.
+//! This crate knows nothing of Heatsink: no shards, no layouts, no HTTP. Everything here is a plain
+//! function from values to values. What it claims about DynamoDB names its source.
 
 pub mod capacity;
 pub mod comparison;

@@ -1,8 +1,11 @@
-//! Estimates how much memory a request takes while its body is read, by the embedded engine or here.
+//! Estimates how much memory a request takes while its body is read, by the embedded engine or
+//! here.
 //!
-//! Beside the text and copies of it, objects take it, and texts in lists: readers give a node of a tree to each object, and a string to each text.
-//! What they keep of them, and how often they copy it, depends on the member of the request. The figures were measured with the engine that is
-//! embedded (`gateway/tests/peak.rs` holds them against it); an upstream store's requests take less.
+//! Beside the text and copies of it, objects take it, and texts in lists: readers give a node of a
+//! tree to each object, and a string to each text. What they keep of them, and how often they copy
+//! it, depends on the member of the request. The figures were measured with the engine that is
+//! embedded (`gateway/tests/peak.rs` holds them against it); an upstream store's requests take
+//! less.
 
 use crate::Operation;
 use crate::json::{self, Members};
@@ -24,7 +27,8 @@ const KEPT: Rate = rate(150, 80);
 /// The elements of a batch or a transaction; more are refused.
 const ELEMENTS: usize = 100;
 
-/// The bytes that a request takes in memory while it is read and carried out. Costs two passes over its body, about 3 ms for a megabyte.
+/// The bytes that a request takes in memory while it is read and carried out. Costs two passes over
+/// its body, about 3 ms for a megabyte.
 pub fn memory_estimate(operation: Operation, body: &[u8]) -> usize {
     let objects = members(body, &mut |name, value| match (name, operation) {
         (b"\"RequestItems\"", Operation::BatchWriteItem) => {
@@ -72,8 +76,9 @@ struct Open {
     is_value: bool,
 }
 
-/// The bytes of all objects and texts, and again of those of a value in a value, and so on inwards: a reader copies each before it reads what is in it.
-/// So many objects `around` the values are no values themselves.
+/// The bytes of all objects and texts, and again of those of a value in a value, and so on inwards:
+/// a reader copies each before it reads what is in it. So many objects `around` the values are no
+/// values themselves.
 fn nested(raw: &[u8], rate: Rate, around: usize) -> usize {
     let (mut all, mut most, mut at) = (0_usize, 0, 0);
     let mut open: Vec<Open> = Vec::new();

@@ -30,10 +30,12 @@ impl Number {
     /// Zero.
     pub const ZERO: Number = Number { negative: false, digits: 0, exponent: 0 };
 
-    /// Reads a number as DynamoDB does: sign, digits with at most one point, exponent; no white space.
+    /// Reads a number as DynamoDB does: sign, digits with at most one point, exponent; no white
+    /// space.
     ///
     /// # Errors
-    /// `ValidationException` for what is no number, has more than 38 significant digits, or is out of range.
+    /// `ValidationException` for what is no number, has more than 38 significant digits, or is out
+    /// of range.
     pub fn parse(text: &str) -> Result<Number, Error> {
         if text.is_empty() {
             return Err(Error::validation("The parameter cannot be converted to a numeric value"));
@@ -92,7 +94,8 @@ impl Number {
     /// The sum.
     ///
     /// # Errors
-    /// `ValidationException` when the exact sum has more than 38 significant digits or is out of range.
+    /// `ValidationException` when the exact sum has more than 38 significant digits or is out of
+    /// range.
     pub fn plus(self, other: Number) -> Result<Number, Error> {
         if self.digits == 0 {
             return Ok(other);
@@ -101,8 +104,9 @@ impl Number {
             return Ok(self);
         }
         let (high, low) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
-        // The lower operand's last digit is not zero, so neither is the sum's unless both end at the same place, where
-        // nothing is shifted. A shifted operand that does not fit in 128 bits therefore leaves at least 39 digits.
+        // The lower operand's last digit is not zero, so neither is the sum's unless both end at
+        // the same place, where nothing is shifted. A shifted operand that does not fit in 128 bits
+        // therefore leaves at least 39 digits.
         let shift = u32::try_from(high.exponent - low.exponent).unwrap_or(u32::MAX);
         let shifted = 10_u128
             .checked_pow(shift)
@@ -247,7 +251,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// Bits that are ordered as the floats are that they stand for, as unsigned numbers: where numbers only have to be compared.
+/// Bits that are ordered as the floats are that they stand for, as unsigned numbers: where numbers
+/// only have to be compared.
 #[inline]
 pub const fn ascending_bits(number: f64) -> u64 {
     let bits = number.to_bits();

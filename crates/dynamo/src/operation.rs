@@ -1,4 +1,5 @@
-//! The operations of DynamoDB's wire protocol, by name, and the facts about each that others go by. They stand here and nowhere else.
+//! The operations of DynamoDB's wire protocol, by name, and the facts about each that others go by.
+//! They stand here and nowhere else.
 
 /// The service that takes an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,8 @@ enum Subject {
     Items,
     /// Tables, their settings, and lists of them.
     Settings,
-    /// The AWS account beyond that: who has access, where data is sent or taken from, what lost data is restored from.
+    /// The AWS account beyond that: who has access, where data is sent or taken from, what lost
+    /// data is restored from.
     Account,
 }
 
@@ -127,8 +129,8 @@ const DYNAMODB: &str = "DynamoDB_20120810.";
 const STREAMS: &str = "DynamoDBStreams_20120810.";
 
 impl Operation {
-    /// Reads an `X-Amz-Target` header: `DynamoDB_20120810.PutItem`. `None` for what DynamoDB answers with
-    /// `UnknownOperationException`.
+    /// Reads an `X-Amz-Target` header: `DynamoDB_20120810.PutItem`. `None` for what DynamoDB
+    /// answers with `UnknownOperationException`.
     pub fn from_target(target: &str) -> Option<Operation> {
         let name = target.strip_prefix(DYNAMODB).or_else(|| target.strip_prefix(STREAMS))?;
         Operation::by_name(name)
@@ -145,20 +147,22 @@ impl Operation {
         matches!(self.facts().0, Service::Streams)
     }
 
-    /// Whether the operation acts on the AWS account beyond the tables' own items and settings: it grants access, sends data to
-    /// other places or takes it from there, or deletes what lost data could be restored from.
+    /// Whether the operation acts on the AWS account beyond the tables' own items and settings: it
+    /// grants access, sends data to other places or takes it from there, or deletes what lost data
+    /// could be restored from.
     pub const fn acts_on_account(self) -> bool {
         matches!(self.facts().1, Subject::Account)
     }
 
-    /// Whether it changes nothing, so that nobody misses it when it is not carried out, or carried out twice. Statements count as
-    /// writes: they are known only by their text.
+    /// Whether it changes nothing, so that nobody misses it when it is not carried out, or carried
+    /// out twice. Statements count as writes: they are known only by their text.
     pub const fn only_reads(self) -> bool {
         matches!(self.facts().2, Effect::Reads)
     }
 
-    /// Whether requests or answers hold items or keys of tables, or lead to them as a shard iterator does. An operation for which this
-    /// is false is forwarded on sharded tables, with logical keys.
+    /// Whether requests or answers hold items or keys of tables, or lead to them as a shard
+    /// iterator does. An operation for which this is false is forwarded on sharded tables, with
+    /// logical keys.
     pub const fn touches_items(self) -> bool {
         matches!(self.facts().1, Subject::OneItem | Subject::Items)
     }
@@ -188,7 +192,8 @@ mod tests {
 
     #[test]
     fn every_operation_touches_items_or_is_known_not_to() {
-        // A new operation fails this test until somebody has decided: one that touches items and is not listed loses data on sharded tables.
+        // A new operation fails this test until somebody has decided: one that touches items and is
+        // not listed loses data on sharded tables.
         let without_items = Operation::ALL.iter().filter(|operation| !operation.touches_items());
         let known = [
             "CreateBackup",

@@ -1,4 +1,5 @@
-//! Pages of what is read piece by piece: where a request says that its page begins, and where an answer says that the next one does.
+//! Pages of what is read piece by piece: where a request says that its page begins, and where an
+//! answer says that the next one does.
 //!
 //! A store whose position stands still would be asked for ever by whoever follows it.
 
@@ -7,7 +8,8 @@ use serde_json::Value as Json;
 
 use crate::{Error, Operation};
 
-/// The members of a request, and those of its answer (service model: Query and Scan, ListTables, ExecuteStatement and ListTagsOfResource).
+/// The members of a request, and those of its answer (service model: Query and Scan, ListTables,
+/// ExecuteStatement and ListTagsOfResource).
 const POSITIONS: [(&str, &str); 3] = [
     ("ExclusiveStartKey", "LastEvaluatedKey"),
     ("ExclusiveStartTableName", "LastEvaluatedTableName"),
@@ -26,7 +28,8 @@ pub fn advances(operation: Operation, request: &Json, answer: &Json) -> Result<(
     if POSITIONS.into_iter().any(stands_still) { Err(stuck(operation)) } else { Ok(()) }
 }
 
-/// Whether a body may ask for a page that is not the first: whether it names such a member anywhere.
+/// Whether a body may ask for a page that is not the first: whether it names such a member
+/// anywhere.
 pub fn may_go_on(body: &[u8]) -> bool {
     POSITIONS.iter().any(|(begin, _)| memmem::find(body, begin.as_bytes()).is_some())
 }

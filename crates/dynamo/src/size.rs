@@ -1,8 +1,8 @@
 //! How many bytes an item counts for.
 //!
-//! Rules: AWS ("DynamoDB item sizes and formats"). What AWS leaves open for numbers was measured by others
-//! at the 400 KB limit: digits before and behind the point count separately, a minus sign is a byte. A name in a map
-//! costs one byte more, as an element of a list does.
+//! Rules: AWS ("DynamoDB item sizes and formats"). What AWS leaves open for numbers was measured by
+//! others at the 400 KB limit: digits before and behind the point count separately, a minus sign is
+//! a byte. A name in a map costs one byte more, as an element of a list does.
 
 use crate::{Item, Number, Value};
 

@@ -1,4 +1,5 @@
-//! What is known of a table: its keys and its indexes, as `CreateTable` takes and `DescribeTable` gives them.
+//! What is known of a table: its keys and its indexes, as `CreateTable` takes and `DescribeTable`
+//! gives them.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +45,8 @@ pub struct KeySchema {
     pub sort: Option<AttributeDefinition>,
 }
 
-/// An index key. One of a global index can have up to four attributes of each kind (AWS Developer Guide, "Multi-attribute keys",
-/// November 2025), every other one has at most one.
+/// An index key. One of a global index can have up to four attributes of each kind (AWS Developer
+/// Guide, "Multi-attribute keys", November 2025), every other one has at most one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexKeySchema {
     /// The partition key attributes (`HASH`), in order; at least one.
@@ -83,8 +84,8 @@ pub struct IndexSchema {
 pub struct TableSchema {
     /// The table's name.
     pub name: String,
-    /// The store's own id of this incarnation of the table (`TableId`); a table dropped and made again has another.
-    /// Stores that give none (dynalite) get their creation time here.
+    /// The store's own id of this incarnation of the table (`TableId`); a table dropped and made
+    /// again has another. Stores that give none (dynalite) get their creation time here.
     pub id: String,
     /// The primary key.
     pub key: KeySchema,

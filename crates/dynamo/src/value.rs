@@ -1,7 +1,7 @@
 //! Attribute values: what they are, reading them from JSON and writing them back.
 //!
-//! Not here: the order and arithmetic of numbers (`number`), the order of keys (`key`), the shape of whole requests
-//! (`wire`).
+//! Not here: the order and arithmetic of numbers (`number`), the order of keys (`key`), the shape
+//! of whole requests (`wire`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,8 @@ pub(crate) use binary::fault as base64_fault;
 pub use read::{MAX_NESTING, read_attributes, read_item};
 pub use write::write_item;
 
-/// An attribute value. Numbers keep the text that was sent; `number` gives them their order and arithmetic.
+/// An attribute value. Numbers keep the text that was sent; `number` gives them their order and
+/// arithmetic.
 ///
 /// `==` compares what was written; [`Value::same`] compares as DynamoDB does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +64,8 @@ impl Value {
         }
     }
 
-    /// Equality as DynamoDB's `=` has it: numbers by value, sets without order, lists and maps by their elements.
+    /// Equality as DynamoDB's `=` has it: numbers by value, sets without order, lists and maps by
+    /// their elements.
     pub fn same(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::N(a), Value::N(b)) => a == b || self.number() == other.number(),

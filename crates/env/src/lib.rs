@@ -1,7 +1,8 @@
 //! The only access to time, randomness and sleep; and to what the system says of other processes.
 //!
-//! All code that needs a clock, a random number or a pause takes an [`Env`]; clippy bans
-//! the standard ones. A test passes a [`ManualEnv`] and controls all three, so one seed replays one run.
+//! All code that needs a clock, a random number or a pause takes an [`Env`]; clippy bans the
+//! standard ones. A test passes a [`ManualEnv`] and controls all three, so one seed replays one
+//! run.
 //!
 //! Not here: calendars, time zones, timeouts of sockets (they are hyper's and tokio's own).
 
@@ -48,7 +49,8 @@ impl Sub<MonotonicInstant> for MonotonicInstant {
 pub trait Env: Send + Sync + 'static {
     /// The monotonic clock.
     fn now(&self) -> MonotonicInstant;
-    /// The wall clock: milliseconds since 1970-01-01T00:00:00Z. For signatures and records; never for intervals.
+    /// The wall clock: milliseconds since 1970-01-01T00:00:00Z. For signatures and records; never
+    /// for intervals.
     fn unix_millis(&self) -> u64;
     /// A random number, uniform over all of `u64`. Not for secrets.
     fn random(&self) -> u64;

@@ -1,4 +1,5 @@
-//! An environment that a test controls: time moves only when the test advances it, and randomness follows a seed.
+//! An environment that a test controls: time moves only when the test advances it, and randomness
+//! follows a seed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

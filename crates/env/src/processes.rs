@@ -4,18 +4,20 @@ use std::fmt::Debug;
 
 /// Tells of processes whether they have ended.
 pub trait Processes: Debug + Send + Sync {
-    /// The mark of this process, by which others ask for it; no two processes have the same. `None` where nobody could tell.
+    /// The mark of this process, by which others ask for it; no two processes have the same. `None`
+    /// where nobody could tell.
     fn own(&self) -> Option<String>;
-    /// Whether the process with this mark has certainly ended: none of its threads runs or can run again. `false` where that is not known, such as
-    /// of a process on another machine.
+    /// Whether the process with this mark has certainly ended: none of its threads runs or can run
+    /// again. `false` where that is not known, such as of a process on another machine.
     fn has_ended(&self, mark: &str) -> bool;
 }
 
 /// The processes of this machine.
 ///
-/// On Linux each holds a socket in the abstract namespace under a name of its own for as long as it lives, stopped or not. Where that name is free the
-/// kernel has let the process go. The namespace belongs to a network namespace, so only processes of the same one are told of: those of one host, or the
-/// containers of one pod.
+/// On Linux each holds a socket in the abstract namespace under a name of its own for as long as it
+/// lives, stopped or not. Where that name is free the kernel has let the process go. The namespace
+/// belongs to a network namespace, so only processes of the same one are told of: those of one
+/// host, or the containers of one pod.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealProcesses;
 
@@ -76,7 +78,8 @@ mod linux {
         }
     }
 
-    /// This boot of this machine, and the network namespace. Machines that were copied while they ran share their boot, but not their name.
+    /// This boot of this machine, and the network namespace. Machines that were copied while they
+    /// ran share their boot, but not their name.
     fn place() -> Option<String> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let network = fs::read_link("/proc/self/ns/net").ok()?;

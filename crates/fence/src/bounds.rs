@@ -7,15 +7,17 @@ use serde::{Deserialize, Serialize};
 /// Time bounds. Gateways of one store may differ: a registration tells its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bounds {
-    /// How long after a read of the head a gateway may send requests. An outage of the registry that is shorter than this stops no gateway. A
-    /// gateway that died delays a change by this and [`straggler`](Self::straggler).
+    /// How long after a read of the head a gateway may send requests. An outage of the registry
+    /// that is shorter than this stops no gateway. A gateway that died delays a change by this and
+    /// [`straggler`](Self::straggler).
     pub lease: Duration,
-    /// How often a gateway writes its registration. Reads of the head prolong a lease no further than this past the last registration that the store
-    /// answered.
+    /// How often a gateway writes its registration. Reads of the head prolong a lease no further
+    /// than this past the last registration that the store answered.
     pub heartbeat: Duration,
     /// How often a gateway reads the head. With several gateways a step takes about this long.
     pub poll: Duration,
-    /// How late a request may take effect that was sent and never answered. An assumption about the network: a client cannot enforce it.
+    /// How late a request may take effect that was sent and never answered. An assumption about the
+    /// network: a client cannot enforce it.
     pub straggler: Duration,
 }
 
@@ -28,11 +30,13 @@ impl Bounds {
         straggler: Duration::from_secs(30),
     };
 
-    /// The lease of a gateway that sees no registry. It is not registered, so nobody can read its bounds: this value is the same for all.
+    /// The lease of a gateway that sees no registry. It is not registered, so nobody can read its
+    /// bounds: this value is the same for all.
     pub const UNREGISTERED: Duration = Duration::from_secs(10);
 
-    /// How long after a read of the head a gateway may send requests that depend on a key about to move. A gateway that died holds such a key up by
-    /// this, not by [`lease`](Self::lease). While there are such requests the head is read [more often](Self::short_poll).
+    /// How long after a read of the head a gateway may send requests that depend on a key about to
+    /// move. A gateway that died holds such a key up by this, not by [`lease`](Self::lease). While
+    /// there are such requests the head is read [more often](Self::short_poll).
     pub fn short_lease(&self) -> Duration {
         (self.lease / 30).max(self.poll)
     }
@@ -42,22 +46,26 @@ impl Bounds {
         self.poll / 25
     }
 
-    /// The lease of a gateway that sees no registry: never longer than [`UNREGISTERED`](Self::UNREGISTERED).
+    /// The lease of a gateway that sees no registry: never longer than
+    /// [`UNREGISTERED`](Self::UNREGISTERED).
     pub fn unregistered_lease(&self) -> Duration {
         self.lease.min(Bounds::UNREGISTERED)
     }
 
-    /// How long a gateway without a heartbeat can still have an effect, counted from its last heartbeat.
+    /// How long a gateway without a heartbeat can still have an effect, counted from its last
+    /// heartbeat.
     pub fn silence(&self) -> Duration {
         self.longest_lease().saturating_add(self.straggler)
     }
 
-    /// How long a gateway without a heartbeat can still have a lease, counted from its last heartbeat.
+    /// How long a gateway without a heartbeat can still have a lease, counted from its last
+    /// heartbeat.
     pub(crate) fn longest_lease(&self) -> Duration {
         self.heartbeat_patience().saturating_add(self.lease)
     }
 
-    /// How long after an answered registration reads of the head still prolong the lease. One registration may be lost.
+    /// How long after an answered registration reads of the head still prolong the lease. One
+    /// registration may be lost.
     pub(crate) fn heartbeat_patience(&self) -> Duration {
         self.heartbeat * 2
     }

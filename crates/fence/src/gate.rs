@@ -1,4 +1,5 @@
-//! The gate of one table's requests: open while the layout holds that they were planned under, closed from the acknowledgement of a change on.
+//! The gate of one table's requests: open while the layout holds that they were planned under,
+//! closed from the acknowledgement of a change on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,8 +7,8 @@ use std::time::Duration;
 
 use heatsink_env::MonotonicInstant;
 
-/// Counts the requests that are planned under one version of a table's record, and can be closed to them. The [`Admission`] of a request says what
-/// it may do.
+/// Counts the requests that are planned under one version of a table's record, and can be closed to
+/// them. The [`Admission`] of a request says what it may do.
 #[derive(Debug, Default)]
 pub struct Gate {
     /// The lowest bit: closed. The others: the number of requests inside.
@@ -40,7 +41,8 @@ impl Gate {
         self.state.load(Ordering::SeqCst) < ONE
     }
 
-    /// Closes the gate if no request is inside and every call was answered, so that there is nothing to wait for. Returns whether it did.
+    /// Closes the gate if no request is inside and every call was answered, so that there is
+    /// nothing to wait for. Returns whether it did.
     pub fn retire(&self) -> bool {
         let state = &self.state;
         self.unanswered.load(Ordering::SeqCst) == 0
@@ -50,8 +52,9 @@ impl Gate {
             }
     }
 
-    /// Closes the gate: it admits no request, and requests inside may neither send a call nor give a client their result. Returns how long, from
-    /// `now` on, their calls may still take effect; zero if each of them was answered.
+    /// Closes the gate: it admits no request, and requests inside may neither send a call nor give
+    /// a client their result. Returns how long, from `now` on, their calls may still take effect;
+    /// zero if each of them was answered.
     pub fn close(&self, now: MonotonicInstant, straggler: Duration) -> Duration {
         let before = self.state.fetch_or(CLOSED, Ordering::SeqCst);
         if before >= ONE {

@@ -13,9 +13,11 @@ pub const KEPT_CHANGES: usize = 16;
 pub struct Change {
     /// Its epoch.
     pub epoch: Epoch,
-    /// The table's name. Requests name tables by it, so every plan for the name is invalid, whichever table it stood for.
+    /// The table's name. Requests name tables by it, so every plan for the name is invalid,
+    /// whichever table it stood for.
     pub table: String,
-    /// The version of the table's record that was written before the head; `None` if only the name was reserved.
+    /// The version of the table's record that was written before the head; `None` if only the name
+    /// was reserved.
     pub version: u64,
 }
 

@@ -1,17 +1,20 @@
 //! Decides when a layout change may continue: epochs, leases, acknowledgements.
 //!
-//! DynamoDB cannot check which layout a request was planned under. So a gateway may plan by what it knows only while its *lease* runs, and a process
-//! that changes a layout waits until no gateway can still act on the old one. Each change has an *epoch*. A gateway *acknowledges* an epoch once no
-//! result that it planned before can reach a client any more.
+//! DynamoDB cannot check which layout a request was planned under. So a gateway may plan by what it
+//! knows only while its *lease* runs, and a process that changes a layout waits until no gateway
+//! can still act on the old one. Each change has an *epoch*. A gateway *acknowledges* an epoch once
+//! no result that it planned before can reach a client any more.
 //!
 //! - [`Member`] is a gateway's side: what it has seen, and until when it may send.
 //! - [`Gate`] admits the requests of one table under one version of its record.
 //! - [`Liveness`] tells which gateways have died.
 //! - [`Step`] is the changer's side: which gateways to wait for, and until when.
 //!
-//! Everything here is a plain function of values and times. `tests/model` searches all interleavings of these same types.
+//! Everything here is a plain function of values and times. `tests/model` searches all
+//! interleavings of these same types.
 //!
-//! Not here: how records and registrations are read and written (`control`), what a layout is (`layout`).
+//! Not here: how records and registrations are read and written (`control`), what a layout is
+//! (`layout`).
 
 mod bounds;
 mod gate;

@@ -47,7 +47,8 @@ impl Liveness {
         }
     }
 
-    /// When the gateway has no lease any more, and when it has no effect, unless its registration changes.
+    /// When the gateway has no lease any more, and when it has no effect, unless its registration
+    /// changes.
     pub(crate) fn over(&self, gateway: &str) -> Option<(MonotonicInstant, MonotonicInstant)> {
         self.last.get(gateway).map(|sign| (sign.seen + sign.lease, sign.seen + sign.silence))
     }
@@ -57,8 +58,8 @@ impl Liveness {
         self.last.values().any(|sign| sign.ended)
     }
 
-    /// Gateways that are dead, because their registrations have not changed for too long. Each with the heartbeat that its registration must still
-    /// have when it is removed.
+    /// Gateways that are dead, because their registrations have not changed for too long. Each with
+    /// the heartbeat that its registration must still have when it is removed.
     pub fn silent(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, u64)> {
         let silent = self.last.iter().filter(move |(_, sign)| now.since(sign.seen) > sign.silence);
         silent.map(|(gateway, sign)| (gateway.as_str(), sign.beat))

@@ -1,4 +1,5 @@
-//! A gateway's side of the fence: what it has seen of the registry, and until when it may send requests.
+//! A gateway's side of the fence: what it has seen of the registry, and until when it may send
+//! requests.
 
 use heatsink_env::MonotonicInstant;
 
@@ -6,8 +7,8 @@ use crate::{Bounds, Change, Changes, Epoch, Head, LeaseEnd};
 
 /// One gateway.
 ///
-/// A lease counts from just before its read was sent, so it ends before any other process can know of a later read. It counts on a clock that also
-/// runs while the machine is suspended.
+/// A lease counts from just before its read was sent, so it ends before any other process can know
+/// of a later read. It counts on a clock that also runs while the machine is suspended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     bounds: Bounds,
@@ -20,7 +21,8 @@ pub struct Member {
     lease: MonotonicInstant,
     /// No request that depends on a key about to move is sent from this time on.
     short_lease: MonotonicInstant,
-    /// The number of registrations sent. No two carry the same number, so that observers see each as new.
+    /// The number of registrations sent. No two carry the same number, so that observers see each
+    /// as new.
     beats: u64,
 }
 
@@ -55,7 +57,8 @@ pub enum Seen {
 /// The content of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Heartbeat {
-    /// Grows with each heartbeat, answered or not: a registration that does not change belongs to a gateway that does nothing.
+    /// Grows with each heartbeat, answered or not: a registration that does not change belongs to a
+    /// gateway that does nothing.
     pub number: u64,
     /// The acknowledged epoch.
     pub epoch: Epoch,
@@ -75,7 +78,8 @@ impl Member {
         }
     }
 
-    /// The only gateway of its store. It is not registered; its lease only decides how often it reads the head.
+    /// The only gateway of its store. It is not registered; its lease only decides how often it
+    /// reads the head.
     pub fn exclusive(bounds: Bounds) -> Self {
         Member { exclusive: true, ..Member::new(bounds) }
     }
@@ -129,8 +133,8 @@ impl Member {
         }
     }
 
-    /// The first registration to write. A read of the head that was sent before the answer to this gives no lease: a process that lists the gateways
-    /// meanwhile does not wait for this one.
+    /// The first registration to write. A read of the head that was sent before the answer to this
+    /// gives no lease: a process that lists the gateways meanwhile does not wait for this one.
     pub fn registration(&mut self) -> Heartbeat {
         self.beats += 1;
         Heartbeat { number: self.beats, epoch: self.epoch }
@@ -159,8 +163,8 @@ impl Member {
         }
     }
 
-    /// The changes of a read of the head, sent at `sent` and showing `epoch`, have been applied: no result that was planned before them will reach a
-    /// client.
+    /// The changes of a read of the head, sent at `sent` and showing `epoch`, have been applied: no
+    /// result that was planned before them will reach a client.
     pub fn applied(&mut self, sent: MonotonicInstant, epoch: Epoch) {
         if epoch >= self.epoch {
             self.epoch = epoch;
@@ -173,7 +177,8 @@ impl Member {
         matches!(self.membership, Membership::Registered { .. })
     }
 
-    /// The next heartbeat to write; `None` if there is no registry, or the gateway is not registered.
+    /// The next heartbeat to write; `None` if there is no registry, or the gateway is not
+    /// registered.
     pub fn beat(&mut self) -> Option<Heartbeat> {
         self.is_registered().then(|| self.registration())
     }
@@ -185,7 +190,8 @@ impl Member {
         }
     }
 
-    /// The registration was removed: the gateway was taken for dead. It may send nothing until it has registered and read the head again.
+    /// The registration was removed: the gateway was taken for dead. It may send nothing until it
+    /// has registered and read the head again.
     pub fn removed(&mut self) {
         if matches!(self.membership, Membership::Registered { .. }) {
             self.membership = Membership::Unregistered;

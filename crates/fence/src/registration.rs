@@ -17,7 +17,7 @@ pub struct Registration {
     pub unclean: Duration,
     /// The bounds that the gateway keeps.
     pub bounds: Bounds,
-    /// Somebody who could tell has seen that its process has ended: it sends nothing any more, and what it has sent takes effect within its straggler
-    /// bound, or not at all.
+    /// Somebody who could tell has seen that its process has ended: it sends nothing any more, and
+    /// what it has sent takes effect within its straggler bound, or not at all.
     pub ended: bool,
 }

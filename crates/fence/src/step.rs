@@ -1,4 +1,5 @@
-//! The changer's side of the fence: which gateways have to acknowledge a publication, and until when to wait for them.
+//! The changer's side of the fence: which gateways have to acknowledge a publication, and until
+//! when to wait for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use crate::{Bounds, Epoch, Liveness, Registration};
 
 /// One publication, and the gateways that have yet to acknowledge it.
 ///
-/// The gateways are listed after the publication. A gateway that registers later reads the head after that, and so knows of it.
+/// The gateways are listed after the publication. A gateway that registers later reads the head
+/// after that, and so knows of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     epoch: Epoch,
@@ -25,12 +27,14 @@ pub struct Step {
 /// What a step waits for, of everything that was planned before its publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Awaits {
-    /// No call can take effect any more: acknowledged and answered, or the lease and the straggler bound are over.
+    /// No call can take effect any more: acknowledged and answered, or the lease and the straggler
+    /// bound are over.
     Effects,
-    /// No call is sent and no result reaches a client any more: acknowledged, or the lease is over. Calls that were sent may still take effect, unless
-    /// the step [is clean](Step::is_clean).
+    /// No call is sent and no result reaches a client any more: acknowledged, or the lease is over.
+    /// Calls that were sent may still take effect, unless the step [is clean](Step::is_clean).
     Results,
-    /// The same, where every request that matters was planned under the [short lease](Bounds::short_lease).
+    /// The same, where every request that matters was planned under the [short
+    /// lease](Bounds::short_lease).
     ResultsUnderShortLease,
 }
 
@@ -66,7 +70,8 @@ pub enum Wait {
 }
 
 impl Step {
-    /// A step whose publication of `epoch` was answered at `published`. It awaits the end of all effects.
+    /// A step whose publication of `epoch` was answered at `published`. It awaits the end of all
+    /// effects.
     pub fn new(epoch: Epoch, published: MonotonicInstant) -> Self {
         let (liveness, awaits) = (Liveness::default(), Awaits::Effects);
         Step { epoch, published, waits: None, liveness, clean: true, awaits }
@@ -78,7 +83,8 @@ impl Step {
         Step { awaits, ..self }
     }
 
-    /// The same step, for an observer who has seen lists of the gateways before: who was silent then need not be waited for as long.
+    /// The same step, for an observer who has seen lists of the gateways before: who was silent
+    /// then need not be waited for as long.
     #[must_use]
     pub fn knowing(self, liveness: Liveness) -> Self {
         Step { liveness, ..self }
@@ -101,7 +107,8 @@ impl Step {
         };
         self.liveness.listed(now, list);
         let waits = self.waits.get_or_insert_with(first);
-        // A gateway that is not listed any more has left with no calls in flight, or was silent for long enough.
+        // A gateway that is not listed any more has left with no calls in flight, or was silent for
+        // long enough.
         waits.retain(|gateway, waiting| {
             waiting.acknowledged || list.iter().any(|one| one.gateway == *gateway)
         });
@@ -137,7 +144,8 @@ impl Step {
         }
     }
 
-    /// Whether every call that was planned before was answered, so that none can take effect any more. Only known once the wait is over.
+    /// Whether every call that was planned before was answered, so that none can take effect any
+    /// more. Only known once the wait is over.
     pub fn is_clean(&self) -> bool {
         self.clean
     }

@@ -2,7 +2,8 @@
 //!
 //! It has no keys and no items: logs are read by more people than tables are.
 //!
-//! Not here: where the log goes, and in which form (the installer of a `tracing` subscriber decides).
+//! Not here: where the log goes, and in which form (the installer of a `tracing` subscriber
+//! decides).
 
 use std::time::Duration;
 

@@ -5,8 +5,8 @@ use std::pin::pin;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// From this many bytes on, work may take a few milliseconds: the slowest pass over a body, the wire check, takes about 6 ms for a megabyte in
-/// unoptimised builds, and 1 ms otherwise.
+/// From this many bytes on, work may take a few milliseconds: the slowest pass over a body, the
+/// wire check, takes about 6 ms for a megabyte in unoptimised builds, and 1 ms otherwise.
 const BLOCKING: usize = 512 * 1024;
 
 /// Whether work on so many bytes may block for long.
@@ -14,8 +14,8 @@ pub(crate) fn blocks(bytes: usize) -> bool {
     bytes >= BLOCKING
 }
 
-/// Does work on so many bytes. For large work, other tasks of this worker continue on another worker. A runtime of one thread has no other worker,
-/// and neither has a caller without a runtime.
+/// Does work on so many bytes. For large work, other tasks of this worker continue on another
+/// worker. A runtime of one thread has no other worker, and neither has a caller without a runtime.
 pub(crate) fn run<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let movable =
         || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);

@@ -1,9 +1,11 @@
 //! One limit on the bytes that all requests hold together: bodies, calls to the store, answers.
 //!
-//! A request that has progressed further may fill more of the budget. It gives back what it holds only at its end, so it must not wait for requests
-//! that have not begun. Up to [`UNCOUNTED`] bytes of a request are not counted, and up to [`SMALL`] do not wait behind larger ones.
+//! A request that has progressed further may fill more of the budget. It gives back what it holds
+//! only at its end, so it must not wait for requests that have not begun. Up to [`UNCOUNTED`] bytes
+//! of a request are not counted, and up to [`SMALL`] do not wait behind larger ones.
 //!
-//! Beneath: `account` (what is held, and whether more fits). Not here: how many bytes a call takes (`memory_estimate`).
+//! Beneath: `account` (what is held, and whether more fits). Not here: how many bytes a call takes
+//! (`memory_estimate`).
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,11 +27,13 @@ mod tests;
 use self::account::Account;
 pub(crate) use self::account::{Of, Stage};
 
-/// Up to this many bytes of a request are not counted: a connection's own read buffer may hold as much. So large requests leave room for ordinary
-/// ones. The limits on connections and requests bound the small ones.
+/// Up to this many bytes of a request are not counted: a connection's own read buffer may hold as
+/// much. So large requests leave room for ordinary ones. The limits on connections and requests
+/// bound the small ones.
 pub(crate) const UNCOUNTED: usize = 64 * 1024;
 
-/// Up to this many bytes a request may use all of the budget from its beginning, and waits only behind requests that are as small.
+/// Up to this many bytes a request may use all of the budget from its beginning, and waits only
+/// behind requests that are as small.
 const SMALL: usize = 1024 * 1024;
 
 /// The budget: the limit, and the bytes in use.
@@ -39,7 +43,8 @@ pub(crate) struct Budget {
     used: Mutex<Account>,
     /// Notified when bytes are given back.
     freed: Notify,
-    /// The holder of each lock is the next to get room: one for requests that begin, one for requests that continue.
+    /// The holder of each lock is the next to get room: one for requests that begin, one for
+    /// requests that continue.
     turns: [tokio::sync::Mutex<()>; 2],
     gauges: [Gauge; 3],
     waits: Counter,
@@ -124,14 +129,16 @@ impl Budget {
                 }
                 freed.await;
             }
-            // Before the lock is released: the next waiter has to see that this request is in progress.
+            // Before the lock is released: the next waiter has to see that this request is in
+            // progress.
             drop(waiting);
         };
         let found = matches!(select(pin!(room), self.env.sleep(self.patience)).await, Either::Left(_));
         found.then_some(held)
     }
 
-    /// Whether other requests need what is held: a request waits, or more is held than beginning requests may fill.
+    /// Whether other requests need what is held: a request waits, or more is held than beginning
+    /// requests may fill.
     pub(crate) fn is_pressed(&self) -> bool {
         self.used().is_pressed()
     }
@@ -152,8 +159,9 @@ impl Budget {
 }
 
 impl Share {
-    /// Room for `bytes`, in the order of the requests. If no other request is in progress there always is room: a request that needs more than the
-    /// whole budget runs alone, and if all requests that have begun wait, the first of them continues.
+    /// Room for `bytes`, in the order of the requests. If no other request is in progress there
+    /// always is room: a request that needs more than the whole budget runs alone, and if all
+    /// requests that have begun wait, the first of them continues.
     ///
     /// # Errors
     /// `ThrottlingException`, if there is no room in time.
@@ -165,7 +173,8 @@ impl Share {
         })
     }
 
-    /// Holds `bytes` without waiting for room: for bytes that exist already, or for requests that must not stop half-way.
+    /// Holds `bytes` without waiting for room: for bytes that exist already, or for requests that
+    /// must not stop half-way.
     pub(crate) fn force(&self, bytes: usize) -> Held {
         let mut held = self.budget.hold(Of::Work);
         held.force(bytes);
@@ -183,7 +192,8 @@ impl Drop for Share {
 }
 
 impl Held {
-    /// Holds `bytes` of a body that arrives, if there is room; otherwise keeps what it held before. Up to [`UNCOUNTED`] bytes always fit.
+    /// Holds `bytes` of a body that arrives, if there is room; otherwise keeps what it held before.
+    /// Up to [`UNCOUNTED`] bytes always fit.
     pub(crate) fn reach(&mut self, bytes: usize) -> bool {
         bytes <= UNCOUNTED || self.take(bytes.saturating_sub(self.bytes), Stage::Arrives, &mut None, 0)
     }
@@ -211,7 +221,8 @@ impl Held {
         Bytes::from_owner(Carried { bytes, _held: self })
     }
 
-    /// Takes `bytes` if they fit, or if no other request is in progress. `stuck` is 1 for a request that waits for more than it holds.
+    /// Takes `bytes` if they fit, or if no other request is in progress. `stuck` is 1 for a request
+    /// that waits for more than it holds.
     fn take(&mut self, bytes: usize, stage: Stage, working: &mut Option<&mut bool>, stuck: usize) -> bool {
         let taken = self.budget.used().take(self.of, bytes, stage, working, stuck);
         if taken {

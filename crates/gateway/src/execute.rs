@@ -1,7 +1,8 @@
-//! Executes the physical calls of a plan, with bounded concurrency. The seam of `heatsink_route` is filled in here.
+//! Executes the physical calls of a plan, with bounded concurrency. The seam of `heatsink_route` is
+//! filled in here.
 //!
-//! Beneath: `send` (one call, and its retries), `spent` (what the calls cost, and the memory that they hold), `repeats` (pages that one request asks for
-//! again and again).
+//! Beneath: `send` (one call, and its retries), `spent` (what the calls cost, and the memory that
+//! they hold), `repeats` (pages that one request asks for again and again).
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -111,7 +112,8 @@ impl Execution<'_> {
     }
 }
 
-/// The answer to a call; an error where it is to a page that was asked for before and does not advance.
+/// The answer to a call; an error where it is to a page that was asked for before and does not
+/// advance.
 fn advancing(repeated: Option<Repeated>, answer: Result<Bytes, Error>) -> Result<Bytes, Error> {
     match repeated {
         None => answer,

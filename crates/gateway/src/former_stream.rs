@@ -1,5 +1,5 @@
-//! Streams of a table that had the name of one that is there now, and was sharded: its records hold physical keys, and the layouts by which they could
-//! be read are gone with it.
+//! Streams of a table that had the name of one that is there now, and was sharded: its records hold
+//! physical keys, and the layouts by which they could be read are gone with it.
 
 use bytes::Bytes;
 use heatsink_control::Control;

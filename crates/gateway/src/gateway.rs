@@ -1,4 +1,5 @@
-//! A gateway in this process, put together: a store, the rules, the layouts on record, and the service that answers requests.
+//! A gateway in this process, put together: a store, the rules, the layouts on record, and the
+//! service that answers requests.
 //!
 //! Not here: what a request becomes (`service`), sockets and headers (`http`).
 
@@ -44,8 +45,8 @@ pub struct Builder {
 }
 
 impl Gateway {
-    /// A gateway in front of `store`. By default it has no rules, is the only gateway of its store, has the default [`Limits`] and stands for
-    /// the region `us-east-1`.
+    /// A gateway in front of `store`. By default it has no rules, is the only gateway of its store,
+    /// has the default [`Limits`] and stands for the region `us-east-1`.
     pub fn builder(store: Arc<dyn Store>) -> Builder {
         Builder {
             store,
@@ -69,7 +70,8 @@ impl Gateway {
         self.service.call(operation, body.into()).await
     }
 
-    /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with `on_shard_error = "partial"` leave any out.
+    /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with
+    /// `on_shard_error = "partial"` leave any out.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -87,7 +89,8 @@ impl Gateway {
         &self.control
     }
 
-    /// What answers its requests, for a server of one's own. [`Control::keep`] has to run meanwhile.
+    /// What answers its requests, for a server of one's own. [`Control::keep`] has to run
+    /// meanwhile.
     pub fn service(&self) -> &Arc<Service> {
         &self.service
     }
@@ -109,8 +112,9 @@ impl Gateway {
         http::serve_operator(listener, status, store, Arc::clone(&self.env), shutdown)
     }
 
-    /// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves. It may outlive [`serve`](Self::serve), and
-    /// then says that the gateway is not ready.
+    /// Serves the admin address on `listener` to those whom `access` admits, until `shutdown`
+    /// resolves. It may outlive [`serve`](Self::serve), and then says that the gateway is not
+    /// ready.
     pub fn serve_admin<F: Future<Output = ()> + Send>(
         &self,
         listener: TcpListener,
@@ -120,8 +124,9 @@ impl Gateway {
         http::serve_admin(listener, Arc::clone(&self.status), access, Arc::clone(&self.env), shutdown)
     }
 
-    /// Serves DynamoDB's wire protocol on `listener`, to requests for `hosts`, until `shutdown` resolves. Then it stops accepting, lets requests
-    /// in flight finish within [`Limits::drain`], and takes itself off the list of gateways. Returns whether all requests in flight finished.
+    /// Serves DynamoDB's wire protocol on `listener`, to requests for `hosts`, until `shutdown`
+    /// resolves. Then it stops accepting, lets requests in flight finish within [`Limits::drain`],
+    /// and takes itself off the list of gateways. Returns whether all requests in flight finished.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -148,7 +153,8 @@ impl Gateway {
                     Either::Right((_, serving)) => serving.await,
                 }
             };
-            // Only now: a look that is under way holds what leaving waits for, and is gone with the block.
+            // Only now: a look that is under way holds what leaving waits for, and is gone with the
+            // block.
             control.leave().await;
             drained
         }
@@ -215,8 +221,8 @@ impl Builder {
     /// Starts it: reads what the store has on record and compares it with the rules.
     ///
     /// # Errors
-    /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names a table that it cannot hold for;
-    /// [`StartError::Store`] when the store cannot be asked.
+    /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names
+    /// a table that it cannot hold for; [`StartError::Store`] when the store cannot be asked.
     pub fn start(self) -> BoxFuture<'static, Result<Gateway, StartError>> {
         async move {
             let Builder {

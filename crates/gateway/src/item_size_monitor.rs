@@ -1,8 +1,9 @@
-//! Warns of items whose size makes a key hot early: large items (a write costs a unit for each KB, and DynamoDB refuses more than 400 KB), and items
-//! a few bytes beyond a KB, of which every write costs one unit too many.
+//! Warns of items whose size makes a key hot early: large items (a write costs a unit for each KB,
+//! and DynamoDB refuses more than 400 KB), and items a few bytes beyond a KB, of which every write
+//! costs one unit too many.
 //!
-//! Only PutItem is examined. Small requests cost one comparison. The KB boundary matters where a key is hot, so it is examined on sharded tables, in
-//! one of [`SAMPLED`] requests.
+//! Only PutItem is examined. Small requests cost one comparison. The KB boundary matters where a
+//! key is hot, so it is examined on sharded tables, in one of [`SAMPLED`] requests.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +17,8 @@ use metrics::{Counter, counter};
 
 use crate::blocking;
 
-/// The smallest size, in bytes, of a large item: one write of it uses a tenth of a partition's second.
+/// The smallest size, in bytes, of a large item: one write of it uses a tenth of a partition's
+/// second.
 const LARGE: usize = 100 * 1024;
 /// The smallest size of an item that will probably be refused soon.
 const NEARLY_REFUSED: usize = MAX_ITEM / 10 * 9;

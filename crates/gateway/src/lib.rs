@@ -1,6 +1,8 @@
-//! HTTP in and out: headers, limits, deadlines, draining; and the processing of a request between the wire and the store.
+//! HTTP in and out: headers, limits, deadlines, draining; and the processing of a request between
+//! the wire and the store.
 //!
-//! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is executed (`store`).
+//! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is
+//! executed (`store`).
 
 mod access_log;
 mod blocking;

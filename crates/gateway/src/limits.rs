@@ -2,32 +2,37 @@
 
 use std::time::Duration;
 
-/// Limits on connections, requests, and what all of them hold together. The defaults are what `heatsink serve` uses.
+/// Limits on connections, requests, and what all of them hold together. The defaults are what
+/// `heatsink serve` uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest request body in bytes. DynamoDB's own is 16 MB.
     pub body: usize,
     /// The largest request head (request line and headers) in bytes; at least 8,192.
     pub head: usize,
-    /// How long a connection may take to send a whole request head. A connection that is kept alive and sends nothing
-    /// is closed after the same time.
+    /// How long a connection may take to send a whole request head. A connection that is kept alive
+    /// and sends nothing is closed after the same time.
     pub head_read: Duration,
     /// How long a client may take to send a request body, from the end of its head.
     pub body_read: Duration,
-    /// How long a request may take from its last byte to its answer. Retries of throttled shards stay within it.
+    /// How long a request may take from its last byte to its answer. Retries of throttled shards
+    /// stay within it.
     pub request: Duration,
-    /// How long a client may take no byte of a waiting answer. One second if other requests wait for room in `memory`, or three quarters of it are
-    /// held.
+    /// How long a client may take no byte of a waiting answer. One second if other requests wait
+    /// for room in `memory`, or three quarters of it are held.
     pub answer_read: Duration,
     /// The most connections. One more gets `ServiceUnavailable` and is closed.
     pub connections: usize,
-    /// The most requests in progress, including writes whose clients have gone. One more gets `ThrottlingException`.
+    /// The most requests in progress, including writes whose clients have gone. One more gets
+    /// `ThrottlingException`.
     pub requests: usize,
-    /// The most bytes that all requests hold together: bodies, which may fill half; calls to the store, with the memory to parse them; answers that
-    /// clients have not taken yet. Up to 64 KB of each request are not counted.
+    /// The most bytes that all requests hold together: bodies, which may fill half; calls to the
+    /// store, with the memory to parse them; answers that clients have not taken yet. Up to 64 KB
+    /// of each request are not counted.
     pub memory: usize,
-    /// How long a request waits for room in [`Limits::memory`], first come first served. Then it gets `ThrottlingException`. A body that arrives
-    /// does not wait; a request that may have written already, and the answer of a write, continue without room.
+    /// How long a request waits for room in [`Limits::memory`], first come first served. Then it
+    /// gets `ThrottlingException`. A body that arrives does not wait; a request that may have
+    /// written already, and the answer of a write, continue without room.
     pub memory_wait: Duration,
     /// How long requests in flight may continue after a shutdown was requested.
     pub drain: Duration,

@@ -1,4 +1,5 @@
-//! Metrics: requests, plans, physical calls, retries. The handles are created once; a request only adds to them.
+//! Metrics: requests, plans, physical calls, retries. The handles are created once; a request only
+//! adds to them.
 //!
 //! Not here: where the figures go (the installer of a recorder of the `metrics` crate decides).
 
@@ -111,7 +112,8 @@ impl Metrics {
         self.partial.increment(1);
     }
 
-    /// A request was refused because it needs too much of the store ([`Cost`](crate::limits::Cost)).
+    /// A request was refused because it needs too much of the store
+    /// ([`Cost`](crate::limits::Cost)).
     pub(crate) fn too_costly(&self) {
         self.too_costly.increment(1);
     }

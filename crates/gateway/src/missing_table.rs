@@ -1,7 +1,9 @@
-//! Answers requests for items of a table that does not exist, and table requests that depend on its layouts.
+//! Answers requests for items of a table that does not exist, and table requests that depend on its
+//! layouts.
 //!
-//! Such a request is never sent to the store unchanged: by the time it arrives, the table may exist and be sharded. DynamoDB reports other errors of
-//! the request first, so the store is sent variants that can have no effect ([`harmless`]), and its first other error is the answer.
+//! Such a request is never sent to the store unchanged: by the time it arrives, the table may exist
+//! and be sharded. DynamoDB reports other errors of the request first, so the store is sent
+//! variants that can have no effect ([`harmless`]), and its first other error is the answer.
 
 mod harmless;
 
@@ -34,8 +36,8 @@ pub(crate) async fn refusal(
             Err(error) if error.outcome == Outcome::NotDone => {
                 return of_its_table(error, operation, body);
             }
-            // A read succeeded because the table has just appeared, or the store is failing. Writes name a table that cannot exist, so nothing was
-            // written.
+            // A read succeeded because the table has just appeared, or the store is failing. Writes
+            // name a table that cannot exist, so nothing was written.
             _ => {
                 return Error::unavailable(
                     "The table did not exist when the request arrived",
@@ -47,7 +49,8 @@ pub(crate) async fn refusal(
     refused.unwrap_or_else(not_found)
 }
 
-/// The error for the stream of a sharded table that was deleted. Its layouts are gone too, so its records cannot be shown under logical keys.
+/// The error for the stream of a sharded table that was deleted. Its layouts are gone too, so its
+/// records cannot be shown under logical keys.
 pub(crate) fn stream(name: &str) -> Error {
     let message = format!(
         "Table {name} was sharded and is deleted: its stream cannot be read through Heatsink any more"

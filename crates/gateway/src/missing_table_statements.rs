@@ -1,6 +1,7 @@
-//! Handles a BatchExecuteStatement in which some statements name a table that does not exist. Each statement has its own result, so the others are
-//! executed without them. What is wrong with a statement itself is told rather than its missing table: the store is asked, in a way that can have no
-//! effect.
+//! Handles a BatchExecuteStatement in which some statements name a table that does not exist. Each
+//! statement has its own result, so the others are executed without them. What is wrong with a
+//! statement itself is told rather than its missing table: the store is asked, in a way that can
+//! have no effect.
 
 use bytes::Bytes;
 use heatsink_control::{Control, NOBODY};
@@ -16,7 +17,8 @@ use crate::missing_table;
 pub(crate) struct Split {
     /// The batch to execute; `None` if no statement is left.
     pub rest: Option<Bytes>,
-    /// The batch of those that are left out, as the store is asked for its errors; `None` where it cannot be asked.
+    /// The batch of those that are left out, as the store is asked for its errors; `None` where it
+    /// cannot be asked.
     pub asked: Option<Bytes>,
     /// Of each statement the table that is not there.
     absent: Vec<Option<String>>,
@@ -67,7 +69,8 @@ pub(crate) async fn split(control: &Control, body: &[u8]) -> Result<Option<Split
 }
 
 impl Split {
-    /// The answer to the whole batch, from the answer to the executed part, and the one to [`asked`](Self::asked).
+    /// The answer to the whole batch, from the answer to the executed part, and the one to
+    /// [`asked`](Self::asked).
     ///
     /// # Errors
     /// `InternalServerError` when that answer is not one to a batch.
@@ -85,7 +88,8 @@ impl Split {
         };
         let told: Option<Json> = told.and_then(|told| serde_json::from_slice(told).ok());
         let mut told = told.iter().flat_map(|told| told["Responses"].as_array()).flatten();
-        // Its own error, unless that is about the table, or it has none: the table may have appeared meanwhile.
+        // Its own error, unless that is about the table, or it has none: the table may have
+        // appeared meanwhile.
         let own = |told: &&Json| told["Error"].is_object() && !told.to_string().contains(NOBODY);
         let mut left_out = |table: &str| told.next().filter(own).cloned().unwrap_or_else(|| missing(table));
         let all: Option<Vec<Json>> = self

@@ -1,7 +1,8 @@
-//! Plans a request: finds its tables, resolves their layouts, and has the router plan it. A request that has to wait for a lease, or for a layout to change, is
-//! planned again.
+//! Plans a request: finds its tables, resolves their layouts, and has the router plan it. A request
+//! that has to wait for a lease, or for a layout to change, is planned again.
 //!
-//! Not here: how a plan is made (`heatsink_route`), what is known of tables (`heatsink_control`), carrying it out (`execute`).
+//! Not here: how a plan is made (`heatsink_route`), what is known of tables (`heatsink_control`),
+//! carrying it out (`execute`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ impl Planner {
         Planner { store, control, router, env }
     }
 
-    /// The plan of a request. One that has to wait for a layout to change is planned again after each change, until `deadline`.
+    /// The plan of a request. One that has to wait for a layout to change is planned again after
+    /// each change, until `deadline`.
     ///
     /// # Errors
     /// As [`plan`](Self::plan).
@@ -66,7 +68,8 @@ impl Planner {
                 Err(error) if error.origin == Origin::Held && self.env.now() < deadline => {}
                 planned => return planned,
             }
-            // No pass is held meanwhile: the change that is waited for waits for requests that have one.
+            // No pass is held meanwhile: the change that is waited for waits for requests that have
+            // one.
             let again = (self.env.now() + HELD_AT_MOST).min(deadline);
             while self.control.epoch() == seen && self.env.now() < again {
                 self.env.sleep(HELD_LOOK).await;
@@ -77,7 +80,8 @@ impl Planner {
     /// The plan of a request. One that depends on a key about to move has the lease that it needs.
     ///
     /// # Errors
-    /// DynamoDB's own error where the request is wrong, a refusal with the rules in force, and retryable ones where the layouts cannot be told now.
+    /// DynamoDB's own error where the request is wrong, a refusal with the rules in force, and
+    /// retryable ones where the layouts cannot be told now.
     pub(crate) async fn plan<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
         let mut planned = self.plan_leased(operation, body).await?;
         for _ in 0..RENEWALS {
@@ -92,8 +96,8 @@ impl Planner {
     }
 
     async fn plan_leased<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
-        // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
-        // the whole request know how DynamoDB says so.
+        // Names are found by a reader that skips over everything else. What it cannot read is
+        // wrong, and the checks of the whole request know how DynamoDB says so.
         let named = blocking::run(body.len(), || {
             tables_of(operation, body)
                 .map_err(|unreadable| wire::check(operation, body).err().unwrap_or(unreadable))

@@ -1,9 +1,11 @@
-//! Pages that one request asks for again and again: the store's position does not advance, or goes in a circle, and a plan that follows it would not end
-//! before its deadline.
+//! Pages that one request asks for again and again: the store's position does not advance, or goes
+//! in a circle, and a plan that follows it would not end before its deadline.
 //!
-//! A plan may ask for a page several times, of a key that moves above all. So what decides is the answer: whether it goes on where it began.
+//! A plan may ask for a page several times, of a key that moves above all. So what decides is the
+//! answer: whether it goes on where it began.
 //!
-//! Not here: reads of keys that the store leaves unread (`heatsink_route` asks for them with pauses), the limit of all calls (`spent`).
+//! Not here: reads of keys that the store leaves unread (`heatsink_route` asks for them with
+//! pauses), the limit of all calls (`spent`).
 
 use std::hash::BuildHasher;
 
@@ -17,7 +19,8 @@ use serde_json::Value as Json;
 /// Calls that are not looked at: most requests need fewer.
 const FREE: usize = 16;
 
-/// How often one page may be asked for beyond those, whatever is answered: so often only what goes in a circle does.
+/// How often one page may be asked for beyond those, whatever is answered: so often only what goes
+/// in a circle does.
 const MOST: u16 = 500;
 
 /// The pages that were asked for.
@@ -53,7 +56,8 @@ impl Repeated {
     /// The answer, if it advances.
     ///
     /// # Errors
-    /// Its own; `InternalServerError`, the store's fault: the page goes on where it began, or was asked for too often.
+    /// Its own; `InternalServerError`, the store's fault: the page goes on where it began, or was
+    /// asked for too often.
     pub(crate) fn advancing(&self, answer: Result<Bytes, Error>) -> Result<Bytes, Error> {
         let answer = answer?;
         if self.times > MOST {

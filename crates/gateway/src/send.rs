@@ -1,4 +1,5 @@
-//! Sends one physical call, if the request's pass allows it. Sends it again where the store throttled it, and where a write met a transaction of `heatsink adopt`.
+//! Sends one physical call, if the request's pass allows it. Sends it again where the store
+//! throttled it, and where a write met a transaction of `heatsink adopt`.
 //!
 //! Not here: how many calls run concurrently, and what they may cost (`execute`).
 
@@ -16,12 +17,13 @@ use crate::heat::Drawn;
 use crate::metrics::Metrics;
 use crate::spans;
 
-/// The mean of the first pause before a throttled shard is retried; it doubles with each further retry. A partition refills within a second, and
-/// half of a shard's share is available soon.
+/// The mean of the first pause before a throttled shard is retried; it doubles with each further
+/// retry. A partition refills within a second, and half of a shard's share is available soon.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest mean pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// How often a write is retried that conflicted with a transaction: two and a half seconds, on average.
+/// How often a write is retried that conflicted with a transaction: two and a half seconds, on
+/// average.
 const CONFLICTS: u32 = 10;
 
 /// Sends the calls of one plan.
@@ -32,8 +34,9 @@ pub(crate) struct Sender<'a> {
     pub(crate) metrics: &'a Metrics,
     /// No retry begins after this time.
     pub(crate) deadline: MonotonicInstant,
-    /// A worker rewrites items of the request's tables in transactions. A client's write that conflicts with one is refused. A client that sends no
-    /// transactions does not expect that, so the write is retried.
+    /// A worker rewrites items of the request's tables in transactions. A client's write that
+    /// conflicts with one is refused. A client that sends no transactions does not expect that, so
+    /// the write is retried.
     pub(crate) beside_worker: bool,
     /// Where its calls are counted by shard.
     pub(crate) drawn: Option<Drawn<'a>>,
@@ -59,7 +62,8 @@ impl Sender<'_> {
                         || conflicts > 0 && met_transaction(call.operation, &error) =>
                 {
                     conflicts = conflicts.saturating_sub(u32::from(!error.is_throttled()));
-                    // Anywhere between zero and twice the mean, so that shards throttled together are not retried together.
+                    // Anywhere between zero and twice the mean, so that shards throttled together
+                    // are not retried together.
                     let pause = Duration::from_nanos(self.env.random() % (2 * nanos(mean)));
                     if self.env.now() + pause > self.deadline {
                         return Err(error);

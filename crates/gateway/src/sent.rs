@@ -1,4 +1,5 @@
-//! Whether anything of a request was sent when its time is over. Decided once, by whoever comes first: the request, or its deadline.
+//! Whether anything of a request was sent when its time is over. Decided once, by whoever comes
+//! first: the request, or its deadline.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -40,8 +40,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service in front of `store`, which is in `region`. `control` knows what of it is sharded. Metrics go to the recorder
-    /// that is installed by now.
+    /// A service in front of `store`, which is in `region`. `control` knows what of it is sharded.
+    /// Metrics go to the recorder that is installed by now.
     pub fn new(
         store: Arc<dyn Store>,
         control: Control,
@@ -107,8 +107,8 @@ impl Service {
         self.call_until(operation, body, &Sent::default()).await.map(|answer| answer.body)
     }
 
-    /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with `on_shard_error = "partial"` leave
-    /// any out.
+    /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with
+    /// `on_shard_error = "partial"` leave any out.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -209,7 +209,8 @@ impl Service {
                 send(&*self.planner.store, &pass, operation, body).await.map(Answer::from)
             }
             plan => {
-                // What it took to read the request is free again; each round of calls finds room for itself.
+                // What it took to read the request is free again; each round of calls finds room
+                // for itself.
                 drop(reading);
                 // Before its calls, which are counted too.
                 drawn = self.heat.draw(operation, begun);

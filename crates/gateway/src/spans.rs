@@ -59,7 +59,8 @@ fn span(kind: &'static str, operation: Operation) -> Span {
     )
 }
 
-/// Waits for an answer within a span. Codes of errors are the type of an error, as OpenTelemetry's conventions for DynamoDB have it.
+/// Waits for an answer within a span. Codes of errors are the type of an error, as OpenTelemetry's
+/// conventions for DynamoDB have it.
 async fn within<A>(span: Span, answer: impl Future<Output = Result<A, Error>>) -> Result<A, Error> {
     let answer = answer.instrument(span.clone()).await;
     if let Err(error) = &answer {

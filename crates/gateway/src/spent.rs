@@ -1,5 +1,5 @@
-//! What one request has cost so far, held against its limit: calls, and bytes of bodies and answers. And the room that its rounds hold of the budget of
-//! all requests.
+//! What one request has cost so far, held against its limit: calls, and bytes of bodies and
+//! answers. And the room that its rounds hold of the budget of all requests.
 //!
 //! Not here: how the budget is shared (`budget`), carrying out a round (`execute`).
 
@@ -41,7 +41,8 @@ impl Spent {
         self.bytes
     }
 
-    /// Counts a round's calls. At least `bodies` bytes of bodies are sent in this round and later ones.
+    /// Counts a round's calls. At least `bodies` bytes of bodies are sent in this round and later
+    /// ones.
     ///
     /// # Errors
     /// The request costs more than it may.
@@ -59,7 +60,8 @@ impl Spent {
         Ok(())
     }
 
-    /// Room for a round's calls and their expected answers. Calls of a request that may have written already do not wait.
+    /// Room for a round's calls and their expected answers. Calls of a request that may have
+    /// written already do not wait.
     ///
     /// # Errors
     /// `ThrottlingException`, if there is no room in time.

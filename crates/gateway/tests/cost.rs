@@ -100,7 +100,8 @@ fn what_names_too_much_is_refused_before_anything_is_asked() {
     ] {
         assert_eq!(refusal(operation, body), (Code::ValidationException, 0), "{operation:?}");
     }
-    // As many as there may be: each is looked for once. None is there, so the store is asked once for each whether its part has an error of its own.
+    // As many as there may be: each is looked for once. None is there, so the store is asked once
+    // for each whether its part has an error of its own.
     let tables = list(25, &|at| format!(r#""table{at}":[{put}]"#));
     let body = format!(r#"{{"RequestItems":{{{tables}}}}}"#);
     assert_eq!(refusal(Operation::BatchWriteItem, body), (Code::ResourceNotFoundException, 50));

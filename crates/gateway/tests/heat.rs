@@ -1,4 +1,5 @@
-//! `GET /_heatsink/heat` of a server in front of the embedded store: which keys it shows as hot, and with what rates.
+//! `GET /_heatsink/heat` of a server in front of the embedded store: which keys it shows as hot,
+//! and with what rates.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "sockets keep real time")]
@@ -22,7 +23,8 @@ use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The embedded store, which throttles what is for the key `burning`, and leaves one member of each batch of writes unprocessed.
+/// The embedded store, which throttles what is for the key `burning`, and leaves one member of each
+/// batch of writes unprocessed.
 struct Hot(Embedded);
 
 impl Store for Hot {
@@ -117,7 +119,8 @@ impl Server {
         serde_json::from_slice(&body).unwrap()
     }
 
-    /// The head and the body of an answer behind `/_heatsink/heat`, to a request with these headers.
+    /// The head and the body of an answer behind `/_heatsink/heat`, to a request with these
+    /// headers.
     async fn get_with(&self, query: &str, headers: &str) -> (String, Vec<u8>) {
         let mut socket = TcpStream::connect(self.address).await.unwrap();
         let request = format!(
@@ -147,7 +150,8 @@ impl Server {
         }
     }
 
-    /// Runs this, and shows the window that holds all of its accesses: so many. Where a window ended in between, it runs again.
+    /// Runs this, and shows the window that holds all of its accesses: so many. Where a window
+    /// ended in between, it runs again.
     async fn window(&self, accesses: f64, traffic: impl AsyncFn()) -> Json {
         for _ in 0..20 {
             traffic().await;

@@ -1,4 +1,5 @@
-//! What a request's body takes in memory while it is carried out, against what is estimated of it: counted by the allocator, over generated shapes.
+//! What a request's body takes in memory while it is carried out, against what is estimated of it:
+//! counted by the allocator, over generated shapes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::alloc::System;
@@ -19,7 +20,8 @@ use proptest::test_runner::{Config, TestRunner};
 #[global_allocator]
 static ALLOCATOR: &PeakMemAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// A gateway before an embedded store, with two tables: `plain`, and `spread`, whose keys have shards.
+/// A gateway before an embedded store, with two tables: `plain`, and `spread`, whose keys have
+/// shards.
 fn service() -> Service {
     let store = Arc::new(Embedded::memory().unwrap());
     let env: Arc<dyn Env> = Arc::new(RealEnv);
@@ -61,7 +63,8 @@ const VALUES: [&str; 15] = [
     r#"{"M":{"a":{"SS":["a","b"]}}}"#,
 ];
 
-/// Where they stand: `LIST` is many of them, `MEMBERS` as many members that have one each, `SOME` and `FEW` parts of a list, and `NAMES` as many names.
+/// Where they stand: `LIST` is many of them, `MEMBERS` as many members that have one each, `SOME`
+/// and `FEW` parts of a list, and `NAMES` as many names.
 const BODIES: [(Operation, &str); 27] = [
     (Operation::PutItem, r#"{"TableName":"T","Item":{KEY,"a":{"L":[LIST]}}}"#),
     (Operation::PutItem, r#"{"TableName":"T","Item":{KEY,MEMBERS}}"#),
@@ -179,7 +182,8 @@ fn no_shape_takes_much_more_memory_than_is_estimated() {
                 format!(r#"{{"TableName":"{table}","Item":{{"pk":{{"S":"{key}"}},"sk":{{"S":"1"}}}}}}"#);
             block_on(service.call(Operation::PutItem, Bytes::from(small))).unwrap();
         }
-        // As many copies are made of what is nested; so that these take no longer, fewer values are.
+        // As many copies are made of what is nested; so that these take no longer, fewer values
+        // are.
         let [before, after] = AROUND[around].map(|text| text.repeat(depth));
         let template = template
             .replace(r#"{"L":[LIST]}"#, &format!(r#"{before}{{"L":[LIST]}}{after}"#))

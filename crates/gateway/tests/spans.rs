@@ -1,4 +1,5 @@
-//! A span for each request of a client, and within it one for each physical call; nothing of a key or an item in either.
+//! A span for each request of a client, and within it one for each physical call; nothing of a key
+//! or an item in either.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::Write;

@@ -10,7 +10,8 @@ use heatsink_heat::detect::{Access, Detector, Key, Kind, Outcome};
 /// So many accesses are one iteration.
 const ACCESSES: usize = 1_000;
 
-/// Counts these keys in turn behind the mutex in which a gateway keeps the detector: 100,000 a second of the detector's clock.
+/// Counts these keys in turn behind the mutex in which a gateway keeps the detector: 100,000 a
+/// second of the detector's clock.
 fn count(bencher: Bencher<'_, '_>, keys: &[String]) {
     let detector = Mutex::new(Detector::new(7, 0));
     let part =

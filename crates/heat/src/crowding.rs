@@ -1,14 +1,17 @@
-//! Shards of one key that share a partition: which they are, and the probability over all key names.
+//! Shards of one key that share a partition: which they are, and the probability over all key
+//! names.
 //!
-//! Shards are keys, and keys are hashed onto partitions: N shards over P partitions are N balls thrown into P bins.
+//! Shards are keys, and keys are hashed onto partitions: N shards over P partitions are N balls
+//! thrown into P bins.
 //!
 //! Not here: the position of a key and the ranges of partitions (`heatsink-physics`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The groups of shards that share a partition, the largest group first. `positions` are the shards' places on the line of hashes, by shard;
-/// `firsts` are the first places of the partitions, in order.
+/// The groups of shards that share a partition, the largest group first. `positions` are the
+/// shards' places on the line of hashes, by shard; `firsts` are the first places of the partitions,
+/// in order.
 pub fn sharing_a_partition(positions: &[u64], firsts: &[u64]) -> Vec<Vec<usize>> {
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (shard, position) in positions.iter().enumerate() {
@@ -21,11 +24,11 @@ pub fn sharing_a_partition(positions: &[u64], firsts: &[u64]) -> Vec<Vec<usize>>
     shared
 }
 
-/// The probability that at least one of `partitions` equal ranges holds `together` or more of `shards`, each of which is equally likely on any of
-/// them. Exact except for rounding.
+/// The probability that at least one of `partitions` equal ranges holds `together` or more of
+/// `shards`, each of which is equally likely on any of them. Exact except for rounding.
 ///
-/// Counted by bins with Poisson weights, so that no number on the way is large or small: the probability that no bin holds as many, given
-/// that all together hold `shards`.
+/// Counted by bins with Poisson weights, so that no number on the way is large or small: the
+/// probability that no bin holds as many, given that all together hold `shards`.
 pub fn some_partition_holds(shards: u16, partitions: u32, together: u32) -> f64 {
     let shards = usize::from(shards);
     if together == 0 || shards == 0 || partitions == 0 {
@@ -35,7 +38,8 @@ pub fn some_partition_holds(shards: u16, partitions: u32, together: u32) -> f64 
     if together > shards {
         return 0.0;
     }
-    // Some bin holds one; and where all bins are as full as they may be, one shard more is too many. Both without counting.
+    // Some bin holds one; and where all bins are as full as they may be, one shard more is too
+    // many. Both without counting.
     let room = usize::try_from(partitions).unwrap_or(usize::MAX).saturating_mul(together - 1);
     if together == 1 || shards > room {
         return 1.0;
@@ -50,8 +54,9 @@ pub fn some_partition_holds(shards: u16, partitions: u32, together: u32) -> f64 
 
 /// A lower bound of [`some_partition_holds`] that is close to it and quick to compute.
 ///
-/// Bins that share the same balls are negatively associated (Joag-Dev and Proschan, "Negative Association of Random Variables", 1983), so
-/// that none holds as many is at most as likely as if each were on its own.
+/// Bins that share the same balls are negatively associated (Joag-Dev and Proschan, "Negative
+/// Association of Random Variables", 1983), so that none holds as many is at most as likely as if
+/// each were on its own.
 pub(crate) fn at_least(shards: u16, partitions: u32, together: u32) -> f64 {
     let (balls, bins) = (f64::from(shards), f64::from(partitions));
     if partitions <= 1 || together > u32::from(shards) {
@@ -78,7 +83,8 @@ fn poisson(mean: f64, most: usize) -> Vec<f64> {
     weights
 }
 
-/// The weight of `total` in the sum of `bins` independent numbers with these weights, by repeated squaring.
+/// The weight of `total` in the sum of `bins` independent numbers with these weights, by repeated
+/// squaring.
 fn sum_of(weights: Vec<f64>, bins: u32, total: usize) -> f64 {
     let mut sum = vec![0.0; total + 1];
     sum[0] = 1.0;

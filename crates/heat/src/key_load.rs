@@ -10,7 +10,8 @@ use crate::detect::{Drawn, KeyHeat, Kind};
 /// The most items of a page that are reckoned with.
 const MOST_ITEMS: f64 = 1_000.0;
 
-/// The load of one logical key of a table, as a gateway saw it. Rates are per second; shares are from 0 to 1.
+/// The load of one logical key of a table, as a gateway saw it. Rates are per second; shares are
+/// from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeyLoad {
     /// The table's name.
@@ -106,7 +107,8 @@ impl KeyLoad {
         self.page = (bytes / f64::from(self.item_bytes.max(1))).clamp(1.0, MOST_ITEMS) as u32;
     }
 
-    /// The same for advice, of a key with so many shards in a table with or without a local index. The table has a sort key.
+    /// The same for advice, of a key with so many shards in a table with or without a local index.
+    /// The table has a sort key.
     pub fn observed(&self, shards: u16, local_index: bool) -> Observed {
         Observed {
             writes: self.writes,

@@ -1,7 +1,8 @@
-//! Hot keys: which are hot now, by the requests that a gateway sees; how many shards a key needs, with the risk and the cost of reads; and which keys
-//! of a table need a rule, by its items.
+//! Hot keys: which are hot now, by the requests that a gateway sees; how many shards a key needs,
+//! with the risk and the cost of reads; and which keys of a table need a rule, by its items.
 //!
-//! Sans-IO: accesses, figures and items in, figures out. Not here: what a request accesses (`gateway`), and layouts (`layout`).
+//! Sans-IO: accesses, figures and items in, figures out. Not here: what a request accesses
+//! (`gateway`), and layouts (`layout`).
 
 pub mod advice;
 pub mod audit;

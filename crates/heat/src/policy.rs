@@ -1,8 +1,10 @@
-//! When advice is acted on: patience, hysteresis, and how often at most. Sans-IO: what was seen and when goes in, decisions come out.
+//! When advice is acted on: patience, hysteresis, and how often at most. Sans-IO: what was seen and
+//! when goes in, decisions come out.
 //!
 //! The same observations give the same decisions, so that a log of them can be replayed.
 //!
-//! Not here: what would help ([`advice`](crate::advice)), carrying a decision out (`heatsink-workers`).
+//! Not here: what would help ([`advice`](crate::advice)), carrying a decision out
+//! (`heatsink-workers`).
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -22,7 +24,8 @@ const PAYS_WITHIN: Duration = Duration::from_secs(3_600);
 /// A key that is not seen for so long is no longer hot.
 const FORGOTTEN: Duration = Duration::from_secs(10);
 
-/// A key whose change was refused, or only proposed, is not decided for again for so long: other keys have their turn.
+/// A key whose change was refused, or only proposed, is not decided for again for so long: other
+/// keys have their turn.
 const REFUSED: Duration = Duration::from_secs(600);
 /// Windows over which the load of a hot key is averaged.
 const MEAN_OF: f64 = 10.0;
@@ -47,7 +50,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The default: as many shards as needed, at once where nothing else helps, fewer after three cold days.
+    /// The default: as many shards as needed, at once where nothing else helps, fewer after three
+    /// cold days.
     pub const DEFAULT: Settings = Settings {
         fewest: 1,
         most: 1_000,
@@ -58,7 +62,8 @@ impl Settings {
         key_apart: Duration::ZERO,
     };
 
-    /// Where decisions are only proposed: each key that is hot is, however many there are of a table.
+    /// Where decisions are only proposed: each key that is hot is, however many there are of a
+    /// table.
     #[must_use]
     pub fn proposing(self) -> Settings {
         Settings { apart: Duration::ZERO, key_apart: REFUSED, ..self }
@@ -92,7 +97,8 @@ struct State {
     most_needed: u16,
 }
 
-/// A key that is hot: since when, and its mean load since. The window in which it became hot is not in the mean: the load may have begun within it.
+/// A key that is hot: since when, and its mean load since. The window in which it became hot is not
+/// in the mean: the load may have begun within it.
 #[derive(Clone, Copy, Debug)]
 struct Hot {
     since: MonotonicInstant,
@@ -137,7 +143,8 @@ impl<K> Default for Policy<K> {
 }
 
 impl<K: Clone + Eq + Hash> Policy<K> {
-    /// A key was seen so. Called about once a second for each key that is hot or has shards. `None`: nothing changes.
+    /// A key was seen so. Called about once a second for each key that is hot or has shards.
+    /// `None`: nothing changes.
     pub fn see(
         &mut self,
         now: MonotonicInstant,
@@ -181,7 +188,8 @@ impl<K: Clone + Eq + Hash> Policy<K> {
             }
         };
         let wanted = wanted?.clamp(settings.fewest.max(1), settings.most.max(1));
-        // Between the fewest and the most a key is left with more shards than it has if it is hot, and with fewer if it is cold.
+        // Between the fewest and the most a key is left with more shards than it has if it is hot,
+        // and with fewer if it is cold.
         let changes = if hot { wanted > shards } else { wanted < shards };
         if !changes || now < state.rests_until || !self.may_change(now, table, settings) {
             return None;
@@ -193,7 +201,8 @@ impl<K: Clone + Eq + Hash> Policy<K> {
         Some(Decision { table: table.to_owned(), key: key.clone(), shards: wanted, seen, diagnosis })
     }
 
-    /// A decision was not carried out: another key of the table has its turn at once, and this one later.
+    /// A decision was not carried out: another key of the table has its turn at once, and this one
+    /// later.
     pub fn refused(&mut self, now: MonotonicInstant, decision: &Decision<K>) {
         self.changed.remove(&decision.table);
         if let Some(state) = self.keys.get_mut(&(decision.table.clone(), decision.key.clone())) {
@@ -237,7 +246,8 @@ fn needed(seen: &Observed) -> u16 {
     diagnose(&Observed { shards: 1, ..*seen }).shards().unwrap_or(1)
 }
 
-/// Whether what is throttled within an hour is more than what the move takes. The load itself is charged where nothing is throttled yet.
+/// Whether what is throttled within an hour is more than what the move takes. The load itself is
+/// charged where nothing is throttled yet.
 fn pays(seen: &Observed) -> bool {
     #[allow(clippy::cast_precision_loss, reason = "items, far below 2^52")]
     let moved = seen.items.unwrap_or(0) as f64 * UNITS_PER_ITEM;

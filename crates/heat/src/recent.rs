@@ -1,6 +1,8 @@
-//! The loads of the last two windows. What one window alone shows may be chance, or over before anybody acts.
+//! The loads of the last two windows. What one window alone shows may be chance, or over before
+//! anybody acts.
 //!
-//! Not here: what follows from them ([`advice`](crate::advice)), and patience over minutes ([`policy`](crate::policy)).
+//! Not here: what follows from them ([`advice`](crate::advice)), and patience over minutes
+//! ([`policy`](crate::policy)).
 
 use crate::KeyLoad;
 
@@ -16,7 +18,8 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// The window of that number has ended, with these loads, the highest first. One that was told before is not asked for again.
+    /// The window of that number has ended, with these loads, the highest first. One that was told
+    /// before is not asked for again.
     pub fn ended(&mut self, number: u64, loads: impl FnOnce() -> Vec<KeyLoad>) {
         if number <= self.number {
             return;
@@ -27,7 +30,8 @@ impl Recent {
         self.before = std::mem::replace(&mut self.last, loads);
     }
 
-    /// The keys that were near a ceiling or over it in both windows, each with the mean of both. `shards`: how many a key has.
+    /// The keys that were near a ceiling or over it in both windows, each with the mean of both.
+    /// `shards`: how many a key has.
     pub fn hot(&self, shards: impl Fn(&KeyLoad) -> u16) -> Vec<KeyLoad> {
         let is_hot = |load: &KeyLoad| load.observed(shards(load), false).is_hot();
         let hot = self.last.iter().filter_map(|load| {

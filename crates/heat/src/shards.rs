@@ -1,4 +1,5 @@
-//! How many shards a key needs for a write rate, how likely it still throttles, and what reads over them cost.
+//! How many shards a key needs for a write rate, how likely it still throttles, and what reads over
+//! them cost.
 
 use heatsink_dynamo::capacity::write_units;
 use serde::Serialize;
@@ -10,11 +11,12 @@ use crate::{PARTITION_READS, PARTITION_WRITES};
 const FEWEST_PARTITIONS: u32 = 4;
 /// The most shards that a rule may ask for.
 const MOST_SHARDS: u16 = 1000;
-/// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads (docs/explain/partitions.md#sources).
+/// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads
+/// (docs/explain/partitions.md#sources).
 const READ_STEP: f64 = 4096.0;
 
-/// The default for the accepted probability that some partition is overloaded at the peak. Every command that recommends a shard
-/// count uses it, so that equal rates get equal counts everywhere.
+/// The default for the accepted probability that some partition is overloaded at the peak. Every
+/// command that recommends a shard count uses it, so that equal rates get equal counts everywhere.
 pub const DEFAULT_RISK: f64 = 0.01;
 
 /// The load of a key, and its table.
@@ -30,10 +32,12 @@ pub struct Asked {
     pub item_bytes: u32,
     /// Items of such a read.
     pub page: u32,
-    /// The table's partitions, where known. They are assumed to be of equal size. This is true of a new or grown table; a split for heat
-    /// leaves smaller partitions, which hold a shard less often than computed.
+    /// The table's partitions, where known. They are assumed to be of equal size. This is true of a
+    /// new or grown table; a split for heat leaves smaller partitions, which hold a shard less
+    /// often than computed.
     pub partitions: Option<u32>,
-    /// How likely it may be, at most, that some partition exceeds its ceiling at the peak; from 0 to 1.
+    /// How likely it may be, at most, that some partition exceeds its ceiling at the peak; from 0
+    /// to 1.
     pub risk: f64,
 }
 
@@ -59,9 +63,11 @@ pub enum Cause {
     Reads,
     /// There is none: all partitions of the table together accept less than the peak.
     TableTooSmall,
-    /// There is none: the largest shard count of a rule accepts less than the peak, even with each shard on its own partition.
+    /// There is none: the largest shard count of a rule accepts less than the peak, even with each
+    /// shard on its own partition.
     MostShards,
-    /// There is none: a read costs at least half a unit in every shard, and that is more than a partition accepts.
+    /// There is none: a read costs at least half a unit in every shard, and that is more than a
+    /// partition accepts.
     EveryRead,
     /// There is none: every count overloads some partition more often than the risk allows.
     Risk,
@@ -80,7 +86,8 @@ pub struct Row {
     pub too_many_together: u32,
     /// The ceiling that they reach.
     pub ceiling: Ceiling,
-    /// The share of all key names with which some partition reaches its ceiling at the peak; from 0 to 1.
+    /// The share of all key names with which some partition reaches its ceiling at the peak; from 0
+    /// to 1.
     pub risk: f64,
     /// What reads cost over that many shards.
     pub costs: Costs,
@@ -106,7 +113,8 @@ pub struct Costs {
 pub struct Advice {
     /// What was asked.
     pub asked: Asked,
-    /// The partitions that the figures assume: those given, or those of a table that carries four times this key.
+    /// The partitions that the figures assume: those given, or those of a table that carries four
+    /// times this key.
     pub partitions: u32,
     /// Write units of one write: 1 KB each, rounded up.
     pub units_per_write: f64,
@@ -114,7 +122,8 @@ pub struct Advice {
     pub recommended: Option<Row>,
     /// Why that many, or why none.
     pub cause: Cause,
-    /// The count before the recommended one, which is too few; `None` where that is 1, and where none is recommended.
+    /// The count before the recommended one, which is too few; `None` where that is 1, and where
+    /// none is recommended.
     pub one_less: Option<Row>,
     /// The shard count of the accounts' formula: peak units divided by 1,000, rounded up.
     pub simple: Row,
@@ -184,8 +193,9 @@ fn why_none(asked: &Asked, peak: f64, partitions: u32) -> Cause {
     if asked.reads * 0.5 >= PARTITION_READS { Cause::EveryRead } else { Cause::Risk }
 }
 
-/// An unknown table is assumed to carry four times this key. It has the partitions of the formula that AWS used to publish
-/// (docs/explain/partitions.md#how-much-a-table-may-take), at least those of a new on-demand table.
+/// An unknown table is assumed to carry four times this key. It has the partitions of the formula
+/// that AWS used to publish (docs/explain/partitions.md#how-much-a-table-may-take), at least those
+/// of a new on-demand table.
 pub(crate) fn assumed_partitions(asked: &Asked) -> u32 {
     let peak = asked.peak * units_per_write(asked.item_bytes);
     let reads = asked.reads * page_units(f64::from(asked.page), asked);
@@ -208,9 +218,11 @@ fn row(asked: &Asked, units: f64, partitions: u32, shards: u16) -> Row {
     }
 }
 
-/// How many shards on one partition reach its ceiling at a peak of so many write units a second, and which ceiling that is.
+/// How many shards on one partition reach its ceiling at a peak of so many write units a second,
+/// and which ceiling that is.
 fn full(asked: &Asked, peak: f64, shards: u16, costs: &Costs) -> (u32, Ceiling) {
-    // Shares of a hash are even on average only, so a partition that is just full counts as too full.
+    // Shares of a hash are even on average only, so a partition that is just full counts as too
+    // full.
     let fill = |ceiling: f64, load: f64| if load > 0.0 { whole(ceiling / load).max(1) } else { u16::MAX };
     // Of the whole load, so that shares that fill a partition exactly do so in floating point too.
     let writes = fill(PARTITION_WRITES * f64::from(shards), peak);

@@ -1,6 +1,8 @@
-//! The closed loop: a key burns, the gateways see it, decide, and shard it, and nobody touches anything. Real time, real HTTP, the embedded store.
+//! The closed loop: a key burns, the gateways see it, decide, and shard it, and nobody touches
+//! anything. Real time, real HTTP, the embedded store.
 //!
-//! On demand (`just closed-loop`), because it judges seconds: a machine that builds beside it is too late.
+//! On demand (`just closed-loop`), because it judges seconds: a machine that builds beside it is
+//! too late.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::Command;

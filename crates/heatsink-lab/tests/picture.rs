@@ -1,4 +1,5 @@
-//! The pictures of `heatsink-lab simulate`: a shipped scenario drawn as SVG and as PNG shows what its report says.
+//! The pictures of `heatsink-lab simulate`: a shipped scenario drawn as SVG and as PNG shows what
+//! its report says.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,7 +39,8 @@ fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// Where areas and lines of a colour lie. The legend's squares, which are rectangles of 11 pixels, are left out.
+/// Where areas and lines of a colour lie. The legend's squares, which are rectangles of 11 pixels,
+/// are left out.
 fn shapes(tree: &Tree, colour: [u8; 3]) -> Vec<Rect> {
     let mut found = Vec::new();
     for node in tree.root().children() {
@@ -88,7 +90,8 @@ fn a_picture_shows_every_remedy_its_axes_and_what_was_throttled() {
     assert!(shapes(&tree, GRID).len() >= 3 * accepted.len());
     assert!(text.matches(" min</text>").count() >= runs.len(), "times");
     assert!(text.contains(">writes/s</text>") && text.contains(">reads/s</text>"));
-    // An area is as high as what it stands for: the most that was throttled in a step, over the most that was accepted.
+    // An area is as high as what it stands for: the most that was throttled in a step, over the
+    // most that was accepted.
     let most = |what: &str| {
         let series = runs[0]["series"].as_array().unwrap().iter();
         series.map(|point| point[what].as_f64().unwrap()).fold(0.0, f64::max)

@@ -1,7 +1,7 @@
-//! Real time and virtual time agree: one recorded trace, through the embedded store with partitions and through the simulator,
-//! with the same counts to within two percent: on a clock of the test's own, where nothing is left to the machine, and over
-//! a real socket in real time, where the arrivals at the partitions are what is recorded, so that the machine's speed does
-//! not matter.
+//! Real time and virtual time agree: one recorded trace, through the embedded store with partitions
+//! and through the simulator, with the same counts to within two percent: on a clock of the test's
+//! own, where nothing is left to the machine, and over a real socket in real time, where the
+//! arrivals at the partitions are what is recorded, so that the machine's speed does not matter.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
 
@@ -123,7 +123,8 @@ fn a_recorded_trace_fares_alike() {
     agree(&trace, env.now().0 as f64 / 1e9, accepted, throttled);
 }
 
-/// Writes down each request at the moment when it comes to the partitions, and counts what became of it.
+/// Writes down each request at the moment when it comes to the partitions, and counts what became
+/// of it.
 struct Recorded {
     store: Partitioned<Embedded>,
     env: RealEnv,
@@ -156,7 +157,8 @@ impl Store for Recorded {
     }
 }
 
-/// What stands in the trace: operation, key, sort key and bytes of the item. A read is of the item that it names by its size.
+/// What stands in the trace: operation, key, sort key and bytes of the item. A read is of the item
+/// that it names by its size.
 fn line(operation: Operation, body: &[u8]) -> Option<(&'static str, String, String, usize)> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     if body["TableName"] == heatsink_control::REGISTRY {
@@ -177,8 +179,9 @@ fn line(operation: Operation, body: &[u8]) -> Option<(&'static str, String, Stri
     Some((word, text("pk"), text("sk"), bytes))
 }
 
-/// Eight connections, each with its next request when the last is answered: puts of 6 to 12 units under one hot key,
-/// updates of one item of 9 units and eventually consistent reads of it, and small puts everywhere.
+/// Eight connections, each with its next request when the last is answered: puts of 6 to 12 units
+/// under one hot key, updates of one item of 9 units and eventually consistent reads of it, and
+/// small puts everywhere.
 async fn client(target: SocketAddr, nth: u64, recorded: &Recorded) {
     let mut rng = fastrand::Rng::with_seed(nth);
     let mut connection = Connection::open(target).await.unwrap();

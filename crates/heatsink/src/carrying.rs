@@ -1,4 +1,5 @@
-//! What a gateway does beside answering: it carries out reshards that were asked for, and asks for those that hot keys need.
+//! What a gateway does beside answering: it carries out reshards that were asked for, and asks for
+//! those that hot keys need.
 //!
 //! Not here: how (`heatsink-workers`), which keys are hot (`heatsink-gateway`).
 
@@ -27,8 +28,8 @@ impl HeatSource for Seen {
     }
 }
 
-/// Runs until `stop` resolves. Reshards under way are given back then, for other gateways to take at once. `delay`: how long an index of the store may lag
-/// behind its table.
+/// Runs until `stop` resolves. Reshards under way are given back then, for other gateways to take
+/// at once. `delay`: how long an index of the store may lag behind its table.
 pub async fn carry(
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,

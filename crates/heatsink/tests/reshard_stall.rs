@@ -1,5 +1,6 @@
-//! A gateway stops while a key is about to move. Writes of the key wait for that gateway's short lease, not for its long one; puts without condition
-//! wait for no more. When the gateway goes on, it writes where the key has moved to.
+//! A gateway stops while a key is about to move. Writes of the key wait for that gateway's short
+//! lease, not for its long one; puts without condition wait for no more. When the gateway goes on,
+//! it writes where the key has moved to.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,7 +52,8 @@ fn put(sort: &str, value: u64) -> Json {
     json!({ "TableName": "Scores", "Item": item })
 }
 
-/// Writes in turn, one after the other, until it is over; gives the longest time, in milliseconds, that a write took to be done.
+/// Writes in turn, one after the other, until it is over; gives the longest time, in milliseconds,
+/// that a write took to be done.
 async fn write(service: Arc<Service>, over: Arc<AtomicBool>, blind: bool) -> u64 {
     let mut longest = 0;
     let mut value = 0;

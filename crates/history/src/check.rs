@@ -1,19 +1,24 @@
 //! The checker: Wing and Gong's search with Lowe's memory.
 //!
-//! The search takes the calls in every order that their moments allow, one call after another, and goes back where an answer does not
-//! fit (Wing and Gong, 1993). It remembers which calls it had taken and what the item held then, and never looks at the same pair twice
-//! (Lowe, 2017). Events stand in a linked list, so taking a call out and putting it back cost the same however long the history is.
+//! The search takes the calls in every order that their moments allow, one call after another, and
+//! goes back where an answer does not fit (Wing and Gong, 1993). It remembers which calls it had
+//! taken and what the item held then, and never looks at the same pair twice (Lowe, 2017). Events
+//! stand in a linked list, so taking a call out and putting it back cost the same however long the
+//! history is.
 //!
-//! A call without a return may be taken at any point after its invocation, or be left over at the end. Many of them would make the search
-//! long, since each doubles the ways. So one is taken only where something depends on it: never right before a call that replaces or
-//! removes the item whatever it holds. Where the item could have answered at all, it could have answered without that call.
+//! A call without a return may be taken at any point after its invocation, or be left over at the
+//! end. Many of them would make the search long, since each doubles the ways. So one is taken only
+//! where something depends on it: never right before a call that replaces or removes the item
+//! whatever it holds. Where the item could have answered at all, it could have answered without
+//! that call.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use crate::item::{Answer, Operation, State};
 
-/// One call on the item. Moments are any numbers that grow; of events at one moment, invocations come first.
+/// One call on the item. Moments are any numbers that grow; of events at one moment, invocations
+/// come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// When it was sent.
@@ -38,7 +43,8 @@ pub enum Verdict {
 /// Why a history is not linearizable: how far the longest attempt came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The calls of the longest attempt, by their place in the history, in the order in which they took effect.
+    /// The calls of the longest attempt, by their place in the history, in the order in which they
+    /// took effect.
     pub order: Vec<usize>,
     /// What the item held after them.
     pub state: State,
@@ -122,7 +128,8 @@ struct Taken {
     before: State,
 }
 
-/// Which calls were taken, what the item held then, and whether the last of them has an unknown outcome.
+/// Which calls were taken, what the item held then, and whether the last of them has an unknown
+/// outcome.
 type Seen = (Vec<u64>, State, bool);
 
 struct Search<'a> {
@@ -285,7 +292,8 @@ impl fmt::Display for Call {
 }
 
 impl Violation {
-    /// The longest attempt and the call at which it ends, line by line. `calls` is the history that was checked.
+    /// The longest attempt and the call at which it ends, line by line. `calls` is the history that
+    /// was checked.
     pub fn explain(&self, calls: &[Call]) -> String {
         let mut text = String::new();
         for call in self.order.iter().filter_map(|at| calls.get(*at)) {

@@ -25,13 +25,15 @@ pub enum Operation {
     Update(Value),
     /// Removes the item.
     Delete,
-    /// Adds to the number, which is 0 where there is no item, and keeps the label. Its answer tells the new number.
+    /// Adds to the number, which is 0 where there is no item, and keeps the label. Its answer tells
+    /// the new number.
     Add(i64),
     /// Reads the item: a GetItem, or its row in a Query or Scan of the table.
     Get,
     /// Reads the item if it has that label: its row in a Query of an index.
     Find(u8),
-    /// Removes the item if it holds that: the store does so with what has expired, and tells nobody.
+    /// Removes the item if it holds that: the store does so with what has expired, and tells
+    /// nobody.
     Expire(Value),
 }
 
@@ -54,7 +56,8 @@ impl Operation {
         matches!(self, Operation::Get | Operation::Find(_))
     }
 
-    /// Whether neither what the item holds afterwards nor the answer depends on what it held before.
+    /// Whether neither what the item holds afterwards nor the answer depends on what it held
+    /// before.
     pub fn overwrites(self) -> bool {
         matches!(self, Operation::Put(_) | Operation::Delete)
     }

@@ -7,8 +7,8 @@ use fastrand::Rng;
 use heatsink_history::{Answer, Call, Operation, Value, Verdict, check};
 use support::{Form, Item};
 
-/// Plants a fault between calls of all kinds, those of unknown outcome included, and has it found in each of many histories. The same
-/// history passes without it.
+/// Plants a fault between calls of all kinds, those of unknown outcome included, and has it found
+/// in each of many histories. The same history passes without it.
 fn is_found(fault: impl Fn(&mut Item)) {
     is_found_among(true, fault);
 }

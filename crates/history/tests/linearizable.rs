@@ -1,4 +1,5 @@
-//! Histories that an item has given pass, and the checker agrees with a search that tries everything.
+//! Histories that an item has given pass, and the checker agrees with a search that tries
+//! everything.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
@@ -45,7 +46,8 @@ fn tried_out(state: State, calls: &[Call], taken: u32) -> bool {
     })
 }
 
-/// Short histories of a few values and answers by chance: about as many are linearizable as are not.
+/// Short histories of a few values and answers by chance: about as many are linearizable as are
+/// not.
 fn by_chance(rng: &mut Rng) -> Vec<Call> {
     let value = |rng: &mut Rng| Value { number: rng.i64(1..4), label: rng.u8(0..2) };
     let calls = (0..rng.usize(1..7)).map(|_| {

@@ -1,4 +1,5 @@
-//! What single keys on record cost a request for any key of their table: one look-up, once with a record and once without.
+//! What single keys on record cost a request for any key of their table: one look-up, once with a
+//! record and once without.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
 
 use std::hint::black_box;

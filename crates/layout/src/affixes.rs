@@ -1,6 +1,7 @@
 //! What makes a logical key a physical one.
 
-/// What stands around a logical key in a physical one: text without quotes, backslashes or control characters.
+/// What stands around a logical key in a physical one: text without quotes, backslashes or control
+/// characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Affixes {
     /// Before it; templates only.

@@ -1,4 +1,5 @@
-//! A bucket: one hour, day, week or month of the calendar, how it is numbered and how it is written.
+//! A bucket: one hour, day, week or month of the calendar, how it is numbered and how it is
+//! written.
 //!
 //! The calendar is `jiff`'s. Not here: where in a sort key the time stands ([`Time`](crate::Time)).
 
@@ -16,7 +17,8 @@ pub enum Granularity {
     Day,
     /// A calendar month.
     Month,
-    /// A week from Monday to Sunday, numbered as ISO 8601 does: the first of a year is the one that holds its first Thursday.
+    /// A week from Monday to Sunday, numbered as ISO 8601 does: the first of a year is the one that
+    /// holds its first Thursday.
     Week,
 }
 
@@ -98,7 +100,8 @@ impl Bucket {
             }
         };
         let time = DateTime::new(date.year(), date.month(), date.day(), hour, 0, 0, 0).ok()?;
-        // The parser takes more than one text for a date, signs and blanks among them; a bucket has one text only.
+        // The parser takes more than one text for a date, signs and blanks among them; a bucket has
+        // one text only.
         let written = strtime::format(format, time).ok()?;
         if written.as_bytes() != text {
             return None;
@@ -106,7 +109,8 @@ impl Bucket {
         Bucket::holding(time, granularity)
     }
 
-    /// The bucket that a time lies in. There is none before the year 0, to which the week of its first days belongs.
+    /// The bucket that a time lies in. There is none before the year 0, to which the week of its
+    /// first days belongs.
     fn holding(time: DateTime, granularity: Granularity) -> Option<Self> {
         let year =
             if granularity == Granularity::Week { time.date().iso_week_date().year() } else { time.year() };
@@ -123,9 +127,11 @@ impl Bucket {
         Some(Bucket { granularity, number: i32::try_from(number).ok()? })
     }
 
-    /// Writes it as `format` says: `%Y`, `%m`, `%d`, `%H`, and of weeks `%G` and `%V`; all else stands for itself.
+    /// Writes it as `format` says: `%Y`, `%m`, `%d`, `%H`, and of weeks `%G` and `%V`; all else
+    /// stands for itself.
     ///
-    /// What lies beyond the calendar has no such text: it is a colon, which sorts after every digit, or nothing, which sorts before.
+    /// What lies beyond the calendar has no such text: it is a colon, which sorts after every
+    /// digit, or nothing, which sorts before.
     pub fn write(self, format: &str) -> String {
         match self.first() {
             Some(first) => strtime::format(format, first).unwrap_or_default(),
@@ -160,7 +166,8 @@ impl Bucket {
         self.granularity
     }
 
-    /// Its first second, as a Unix time; of one beyond the calendar the end of the calendar on that side.
+    /// Its first second, as a Unix time; of one beyond the calendar the end of the calendar on that
+    /// side.
     pub fn start(self) -> i64 {
         match self.first() {
             Some(first) => first.duration_since(EPOCH.into()).as_secs(),

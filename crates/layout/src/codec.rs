@@ -1,29 +1,35 @@
-//! The suffix codec: logical partition keys to physical ones and back, injective over all keys and shards.
+//! The suffix codec: logical partition keys to physical ones and back, injective over all keys and
+//! shards.
 //!
-//! The **reserved form** is a key that ends in `#~` and a canonical decimal number of at most five digits (`0`, or no
-//! leading zero). A logical key that itself ends in the reserved form is escaped by a further `#~0`; shard 0 is the
-//! escaped logical key, shard k of 1 and above is the escaped logical key with `#~k`. Encoding therefore only ever
-//! appends ASCII: what stands before it stays byte for byte, in a JSON string too.
+//! The **reserved form** is a key that ends in `#~` and a canonical decimal number of at most five
+//! digits (`0`, or no leading zero). A logical key that itself ends in the reserved form is escaped
+//! by a further `#~0`; shard 0 is the escaped logical key, shard k of 1 and above is the escaped
+//! logical key with `#~k`. Encoding therefore only ever appends ASCII: what stands before it stays
+//! byte for byte, in a JSON string too.
 //!
-//! In a table that has buckets ([`Time`](crate::Time)) a key that ends in `#~` and a bucket (`#~2026-06-22`) has the reserved form
-//! too; an item's physical key is then the escaped logical key, `#~` and the bucket, and `#~k` where k is not 0. Tables without
-//! buckets never had that form and do not have it now.
+//! In a table that has buckets ([`Time`](crate::Time)) a key that ends in `#~` and a bucket
+//! (`#~2026-06-22`) has the reserved form too; an item's physical key is then the escaped logical
+//! key, `#~` and the bucket, and `#~k` where k is not 0. Tables without buckets never had that form
+//! and do not have it now.
 //!
-//! In a table of which only single keys are on record nothing is escaped ([`KeyLayouts`](crate::KeyLayouts)).
+//! In a table of which only single keys are on record nothing is escaped
+//! ([`KeyLayouts`](crate::KeyLayouts)).
 //!
-//! Works on the key's bytes, for string and binary keys alike. Not here: which shard an item belongs to
-//! ([`Layout::shard_of`](crate::Layout::shard_of)).
+//! Works on the key's bytes, for string and binary keys alike. Not here: which shard an item
+//! belongs to ([`Layout::shard_of`](crate::Layout::shard_of)).
 
 use crate::bucket::{GRANULARITIES, width};
 use crate::{Bucket, Slot};
 
-/// The longest partition key that DynamoDB stores, in bytes (AWS Developer Guide, "Constraints", partition keys).
+/// The longest partition key that DynamoDB stores, in bytes (AWS Developer Guide, "Constraints",
+/// partition keys).
 pub const MAX_PARTITION_KEY: usize = 2048;
 
 const MARK: &[u8] = b"#~";
 const ESCAPE: &str = "#~0";
 
-/// A physical key with its suffix would be longer than DynamoDB stores; nothing can be written under it.
+/// A physical key with its suffix would be longer than DynamoDB stores; nothing can be written
+/// under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes. \
@@ -83,19 +89,21 @@ fn split_bucket(key: &[u8]) -> Option<(&[u8], Bucket)> {
     })
 }
 
-/// What has to be appended to a logical key to make it the physical key of `shard`. Empty for shard 0 of a key that
-/// does not end in the reserved form. No limit is checked; see [`encode`].
+/// What has to be appended to a logical key to make it the physical key of `shard`. Empty for shard
+/// 0 of a key that does not end in the reserved form. No limit is checked; see [`encode`].
 pub fn suffix(logical: &[u8], shard: u16) -> String {
     let escape = if is_reserved(logical) { ESCAPE } else { "" };
     if shard == 0 { escape.to_owned() } else { format!("{escape}#~{shard}") }
 }
 
-/// What has to be appended to a logical key to make it the physical key of `shard`, where nothing is escaped. Empty for shard 0.
+/// What has to be appended to a logical key to make it the physical key of `shard`, where nothing
+/// is escaped. Empty for shard 0.
 pub fn plain_suffix(shard: u16) -> String {
     if shard == 0 { String::new() } else { format!("#~{shard}") }
 }
 
-/// The suffix of a logical key in `shard`, refused where the physical key would exceed [`MAX_PARTITION_KEY`].
+/// The suffix of a logical key in `shard`, refused where the physical key would exceed
+/// [`MAX_PARTITION_KEY`].
 pub fn checked_suffix(logical: &[u8], shard: u16) -> Result<String, KeyTooLong> {
     let suffix = suffix(logical, shard);
     if !suffix.is_empty() && logical.len() + suffix.len() > MAX_PARTITION_KEY {
@@ -120,8 +128,8 @@ pub fn split_shard(physical: &[u8]) -> Option<(&[u8], u16)> {
     Some((logical, shard))
 }
 
-/// Reads a physical key. Bytes that no logical key encodes to (an unescaped key of before the table was adopted) are
-/// taken as their own logical key.
+/// Reads a physical key. Bytes that no logical key encodes to (an unescaped key of before the table
+/// was adopted) are taken as their own logical key.
 pub fn decode(physical: &[u8]) -> Decoded<'_> {
     let (rest, shard) = split_shard(physical).unwrap_or((physical, 0));
     let logical = match split(rest) {
@@ -131,7 +139,8 @@ pub fn decode(physical: &[u8]) -> Decoded<'_> {
     Decoded { logical, shard }
 }
 
-/// Whether a key ends in the reserved form, and so is stored escaped. Adopting a table looks for such keys first.
+/// Whether a key ends in the reserved form, and so is stored escaped. Adopting a table looks for
+/// such keys first.
 pub fn is_reserved(key: &[u8]) -> bool {
     split(key).is_some()
 }

@@ -1,9 +1,12 @@
-//! Globs for table names and logical keys: `*` is any run of characters, `?` is one character, all else is itself.
+//! Globs for table names and logical keys: `*` is any run of characters, `?` is one character, all
+//! else is itself.
 //!
-//! Own code, not a crate: keys often hold `[`, `{` and `\`, which fuller glob languages give a meaning; keys can be
-//! binary; and a rule that an earlier rule covers must be found, which needs [`Glob::covers`].
+//! Own code, not a crate: keys often hold `[`, `{` and `\`, which fuller glob languages give a
+//! meaning; keys can be binary; and a rule that an earlier rule covers must be found, which needs
+//! [`Glob::covers`].
 
-/// A compiled glob. Matches bytes, so that binary keys have an answer too: there `?` takes one byte.
+/// A compiled glob. Matches bytes, so that binary keys have an answer too: there `?` takes one
+/// byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob {
     text: String,
@@ -27,7 +30,8 @@ impl Glob {
         for byte in text.bytes() {
             match byte {
                 b'?' => {
-                    // Wildcards next to each other are kept as `?…?*`: one spelling for one meaning.
+                    // Wildcards next to each other are kept as `?…?*`: one spelling for one
+                    // meaning.
                     let stars = tokens.iter().rev().take_while(|token| **token == Token::Any).count();
                     tokens.insert(tokens.len() - stars, Token::One);
                 }
@@ -44,8 +48,9 @@ impl Glob {
         &self.text
     }
 
-    /// The texts before, between and behind its wildcards, some of them empty: all that it matches begins with the first, ends with the last and
-    /// holds the others; and so does every glob that it covers, in one of these texts.
+    /// The texts before, between and behind its wildcards, some of them empty: all that it matches
+    /// begins with the first, ends with the last and holds the others; and so does every glob that
+    /// it covers, in one of these texts.
     pub fn literals(&self) -> impl Iterator<Item = &[u8]> {
         self.text.as_bytes().split(|byte| matches!(byte, b'*' | b'?'))
     }
@@ -63,7 +68,8 @@ impl Glob {
     /// Whether it matches `subject` as a whole. Time is at most the product of both lengths.
     pub fn matches(&self, subject: &[u8]) -> bool {
         let (mut token, mut at) = (0, 0);
-        // Where to go on when a literal fails: just after the last `*`, one character further into the subject.
+        // Where to go on when a literal fails: just after the last `*`, one character further into
+        // the subject.
         let mut retry: Option<(usize, usize)> = None;
         loop {
             match self.tokens.get(token) {
@@ -99,10 +105,12 @@ impl Glob {
         }
     }
 
-    /// Whether everything that `other` matches is matched by this one too. Never wrongly true; false in some cases that
-    /// hold only because a `?` here meets a `*` there that cannot stay empty alone (`?*a` and `*aa`).
+    /// Whether everything that `other` matches is matched by this one too. Never wrongly true;
+    /// false in some cases that hold only because a `?` here meets a `*` there that cannot stay
+    /// empty alone (`?*a` and `*aa`).
     pub fn covers(&self, other: &Glob) -> bool {
-        // Row by row over this glob's tokens: covered[j] says whether the tokens so far cover the first j of `other`.
+        // Row by row over this glob's tokens: covered[j] says whether the tokens so far cover the
+        // first j of `other`.
         let mut covered: Vec<bool> =
             std::iter::once(true).chain(other.tokens.iter().map(|_| false)).collect();
         for token in &self.tokens {

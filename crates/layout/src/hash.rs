@@ -30,18 +30,19 @@ impl Digest {
     }
 }
 
-/// The shard of a key among `shards` (0 counts as 1): jump consistent hash over xxh3-64, seed 0. Growing `shards` moves keys
-/// only into new shards.
+/// The shard of a key among `shards` (0 counts as 1): jump consistent hash over xxh3-64, seed 0.
+/// Growing `shards` moves keys only into new shards.
 pub fn jump_xxh3(canonical: &[u8], shards: u16) -> u16 {
     jump(xxh3_64(canonical), shards)
 }
 
-/// The least and the greatest number of shards, up to `most`, with which [`jump_xxh3`] puts a key into `shard`; `None` if it does with none. With all
-/// numbers between them it does, too.
+/// The least and the greatest number of shards, up to `most`, with which [`jump_xxh3`] puts a key
+/// into `shard`; `None` if it does with none. With all numbers between them it does, too.
 pub fn jump_xxh3_counts(canonical: &[u8], shard: u16, most: u16) -> Option<(u16, u16)> {
     let mut at = jump_xxh3(canonical, most);
     let mut greatest = most;
-    // From the shard with `most` shards back to those that the key had with fewer: it came into shard n when there were n + 1.
+    // From the shard with `most` shards back to those that the key had with fewer: it came into
+    // shard n when there were n + 1.
     while at > shard {
         greatest = at;
         at = jump_xxh3(canonical, at);
@@ -49,7 +50,8 @@ pub fn jump_xxh3_counts(canonical: &[u8], shard: u16, most: u16) -> Option<(u16,
     (at == shard).then_some((shard.saturating_add(1), greatest))
 }
 
-/// The MD5 digest as one big number, modulo `shards`: Python's `int(md5(text).hexdigest(), 16) % shards`.
+/// The MD5 digest as one big number, modulo `shards`: Python's `int(md5(text).hexdigest(), 16) %
+/// shards`.
 pub fn md5(bytes: &[u8], shards: u16) -> u16 {
     digest(Digest::Md5, 0, bytes, shards)
 }
@@ -59,8 +61,9 @@ pub fn sha256(bytes: &[u8], shards: u16) -> u16 {
     digest(Digest::Sha256, 0, bytes, shards)
 }
 
-/// A digest in hexadecimal, or so many digits from its start (from its end, where `digits` is negative; all for 0), as one number, modulo
-/// `shards`: Python's `int(md5(text).hexdigest()[:8], 16) % shards`.
+/// A digest in hexadecimal, or so many digits from its start (from its end, where `digits` is
+/// negative; all for 0), as one number, modulo `shards`: Python's `int(md5(text).hexdigest()[:8],
+/// 16) % shards`.
 pub fn digest(digest: Digest, digits: i8, bytes: &[u8], shards: u16) -> u16 {
     let nibbles = |bytes: &[u8]| bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect::<Vec<u8>>();
     let nibbles = match digest {
@@ -101,7 +104,8 @@ pub fn java_objects(text: &str, shards: u16) -> u16 {
     u16::try_from(i64::from(hash).rem_euclid(i64::from(shards.max(1)))).unwrap_or(0)
 }
 
-/// `Math.abs(text.hashCode() % shards)`, and `Math.abs(text.hashCode()) % shards` but for the one hash code that has no absolute value.
+/// `Math.abs(text.hashCode() % shards)`, and `Math.abs(text.hashCode()) % shards` but for the one
+/// hash code that has no absolute value.
 pub fn java_abs(text: &str, shards: u16) -> u16 {
     u16::try_from(java_hash_code(text).unsigned_abs() % u32::from(shards.max(1))).unwrap_or(0)
 }
@@ -136,7 +140,8 @@ pub fn modulo(text: &[u8], shards: u16) -> Option<u16> {
     if text.is_empty() { None } else { u16::try_from(left).ok() }
 }
 
-/// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014, figure 1).
+/// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm",
+/// 2014, figure 1).
 fn jump(mut key: u64, buckets: u16) -> u16 {
     let (mut at, mut next) = (0_u16, 0_u64);
     while next < u64::from(buckets) {

@@ -1,19 +1,24 @@
-//! The partition key of a global index, spread: what is stored of the attribute that an index is keyed by.
+//! The partition key of a global index, spread: what is stored of the attribute that an index is
+//! keyed by.
 //!
-//! An item whose attribute is `open` is stored with `open#~3`, where 3 follows from the item's primary key: writes of one index
-//! key spread over N, and every point operation knows what is stored without reading it. The suffix codec is that of partition
-//! keys ([`codec`](crate::codec)), escape included. The attribute has one stored form, whichever of the table's indexes it is in.
+//! An item whose attribute is `open` is stored with `open#~3`, where 3 follows from the item's
+//! primary key: writes of one index key spread over N, and every point operation knows what is
+//! stored without reading it. The suffix codec is that of partition keys ([`codec`](crate::codec)),
+//! escape included. The attribute has one stored form, whichever of the table's indexes it is in.
 //!
-//! While the layouts of its values change, an attribute is **migrating** ([`MigrationPhase`]): some items hold a value in the form of before,
-//! others in that of after. Both are read; which one is written depends on the phase. Without layouts a value is stored plain, as it is. The shard is a jump
-//! hash, so where a value gets more shards its items go to the added ones only, and where it gets fewer only those of the removed ones
-//! leave. Clients' writes take items back as well, through gateways that are one step apart: a reader has to meet the shards of one kind, those of
+//! While the layouts of its values change, an attribute is **migrating** ([`MigrationPhase`]): some
+//! items hold a value in the form of before, others in that of after. Both are read; which one is
+//! written depends on the phase. Without layouts a value is stored plain, as it is. The shard is a
+//! jump hash, so where a value gets more shards its items go to the added ones only, and where it
+//! gets fewer only those of the removed ones leave. Clients' writes take items back as well,
+//! through gateways that are one step apart: a reader has to meet the shards of one kind, those of
 //! the other, and those of the one again.
 //!
-//! In an index that no rule names, single values can be on record by themselves ([`ValueLayout`](crate::ValueLayout)): only they are spread, and nothing
-//! is escaped.
+//! In an index that no rule names, single values can be on record by themselves
+//! ([`ValueLayout`](crate::ValueLayout)): only they are spread, and nothing is escaped.
 //!
-//! Not here: the table's own partition key ([`Table`](crate::Table)); who migrates an attribute (`adopt`).
+//! Not here: the table's own partition key ([`Table`](crate::Table)); who migrates an attribute
+//! (`adopt`).
 
 use std::collections::HashMap;
 
@@ -55,13 +60,15 @@ pub struct PrimaryKey<'a> {
 }
 
 impl PrimaryKey<'_> {
-    /// The least and the greatest number of shards, up to `most`, with which a value of the item with this key is stored in `shard`; with all numbers
-    /// between them it is, too. `None` if it is with none.
+    /// The least and the greatest number of shards, up to `most`, with which a value of the item
+    /// with this key is stored in `shard`; with all numbers between them it is, too. `None` if it
+    /// is with none.
     pub fn shard_counts(self, shard: u16, most: u16) -> Option<(u16, u16)> {
         hash::jump_xxh3_counts(&self.canonical(), shard, most)
     }
 
-    /// The bytes that are hashed: the length of the partition key in four bytes, the partition key, the sort key.
+    /// The bytes that are hashed: the length of the partition key in four bytes, the partition key,
+    /// the sort key.
     fn canonical(self) -> Vec<u8> {
         let partition = self.partition.canonical();
         let mut bytes = u32::try_from(partition.len()).unwrap_or(u32::MAX).to_be_bytes().to_vec();
@@ -80,7 +87,8 @@ pub struct IndexKey {
     /// Those in force; while it migrates, those after it.
     layouts: Vec<KeyLayout>,
     migration: Option<Migration>,
-    /// The values that are on record by themselves. Where there are any, no rule names the attribute.
+    /// The values that are on record by themselves. Where there are any, no rule names the
+    /// attribute.
     values: HashMap<Vec<u8>, ValueLayout>,
 }
 
@@ -139,7 +147,8 @@ impl IndexKey {
         self.migration.is_some() || self.values.values().any(|one| one.migration.is_some())
     }
 
-    /// Whether items may hold one value in several forms, because it migrates or not all items could be rewritten.
+    /// Whether items may hold one value in several forms, because it migrates or not all items
+    /// could be rewritten.
     pub fn is_mixed(&self) -> bool {
         self.migration.is_some() || self.values.values().any(ValueLayout::is_mixed)
     }
@@ -176,8 +185,9 @@ impl IndexKey {
         self.counts(logical).all().max().unwrap_or(1)
     }
 
-    /// When that shard of a value is read, where items may hold the value in several forms: items that are rewritten meanwhile only go from shards that are
-    /// read earlier to such that are read later.
+    /// When that shard of a value is read, where items may hold the value in several forms: items
+    /// that are rewritten meanwhile only go from shards that are read earlier to such that are read
+    /// later.
     pub fn stage(&self, logical: &[u8], shard: u16) -> usize {
         let counts = self.counts(logical);
         if shard >= counts.target {
@@ -189,7 +199,8 @@ impl IndexKey {
         1 + below.len()
     }
 
-    /// The shard of the item with that primary key, while the attribute has that value; once it has migrated, if it does.
+    /// The shard of the item with that primary key, while the attribute has that value; once it has
+    /// migrated, if it does.
     pub fn shard_of(&self, logical: &[u8], key: PrimaryKey<'_>) -> u16 {
         jump(key, self.counts(logical).target)
     }
@@ -206,18 +217,20 @@ impl IndexKey {
         shards
     }
 
-    /// What may be appended to a value of the item with that primary key, first what is when it is written.
+    /// What may be appended to a value of the item with that primary key, first what is when it is
+    /// written.
     pub fn suffixes(&self, logical: &[u8], key: PrimaryKey<'_>) -> Vec<String> {
         self.shards_of(logical, key).into_iter().map(|shard| self.suffix(logical, shard)).collect()
     }
 
-    /// What has to be appended to a value of the item with that primary key when it is written. A value that is too long by itself
-    /// is left as it is: the store refuses it.
+    /// What has to be appended to a value of the item with that primary key when it is written. A
+    /// value that is too long by itself is left as it is: the store refuses it.
     ///
     /// # Errors
     /// [`Unplaced::TooLong`] for a value that its suffix makes too long, in any of its forms;
-    /// [`Unplaced::Migrating`] for one in the reserved form while the attribute migrates from plain values or to them: those are not escaped,
-    /// so it could not be told from a spread one; [`Unplaced::Reserved`] for a shard of a value on record.
+    /// [`Unplaced::Migrating`] for one in the reserved form while the attribute migrates from plain
+    /// values or to them: those are not escaped, so it could not be told from a spread one;
+    /// [`Unplaced::Reserved`] for a shard of a value on record.
     pub fn checked_suffix(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<String, Unplaced> {
         self.refuse_shard(logical)?;
         if logical.len() > MAX_PARTITION_KEY {
@@ -231,7 +244,8 @@ impl IndexKey {
         Ok(shards.first().map(|shard| self.suffix(logical, *shard)).unwrap_or_default())
     }
 
-    /// Refuses a client's value that is the stored form of a shard of a value on record: it would be read as that one.
+    /// Refuses a client's value that is the stored form of a shard of a value on record: it would
+    /// be read as that one.
     ///
     /// # Errors
     /// [`Unplaced::Reserved`].
@@ -260,7 +274,8 @@ impl IndexKey {
         self.migration.as_ref().is_some_and(|migration| migration.from.is_empty() || self.layouts.is_empty())
     }
 
-    /// The stored form of a value of the item with that primary key: once it has migrated, if it does.
+    /// The stored form of a value of the item with that primary key: once it has migrated, if it
+    /// does.
     ///
     /// # Errors
     /// [`KeyTooLong`].
@@ -268,7 +283,8 @@ impl IndexKey {
         self.encode(logical, self.shard_of(logical, key))
     }
 
-    /// All forms in which such an item may be stored. What is too long to take a suffix is stored without one.
+    /// All forms in which such an item may be stored. What is too long to take a suffix is stored
+    /// without one.
     pub fn forms(&self, logical: &[u8], key: PrimaryKey<'_>) -> Vec<Vec<u8>> {
         let forms = self.shards_of(logical, key).into_iter();
         forms.filter_map(|shard| self.encode(logical, shard).ok()).collect()

@@ -1,9 +1,11 @@
 //! The layouts on record for single logical keys of one table. They precede the table's rules.
 //!
-//! In a table without layouts of its own, keys stay as clients send them, and only the shards of recorded keys have the reserved form: `K#~i` is
-//! shard i of K if K is on record with more than i shards, at any time. Every other key of that form is the client's.
+//! In a table without layouts of its own, keys stay as clients send them, and only the shards of
+//! recorded keys have the reserved form: `K#~i` is shard i of K if K is on record with more than i
+//! shards, at any time. Every other key of that form is the client's.
 //!
-//! Not here: where these layouts are recorded (`control`), and how a physical key is written and read ([`Table`](crate::Table)).
+//! Not here: where these layouts are recorded (`control`), and how a physical key is written and
+//! read ([`Table`](crate::Table)).
 
 use std::collections::HashMap;
 
@@ -16,17 +18,20 @@ use crate::{InForce, Layout, Moving, Phase, codec};
 pub struct RecordedKey {
     /// What is in force.
     pub in_force: InForce,
-    /// Shards from 1 up to this number, exclusive, are this key's and nobody else's: the most shards that it ever had.
+    /// Shards from 1 up to this number, exclusive, are this key's and nobody else's: the most
+    /// shards that it ever had.
     pub reserved: u16,
-    /// The version of the table's record with which the key began to lie, or to move, as it does. A move begins with PREPARE: before that nothing of the
-    /// key lies elsewhere, or is about to. Its later phases are no changes. 0 for a key that has never moved.
+    /// The version of the table's record with which the key began to lie, or to move, as it does. A
+    /// move begins with PREPARE: before that nothing of the key lies elsewhere, or is about to. Its
+    /// later phases are no changes. 0 for a key that has never moved.
     pub since: u64,
     /// Whether every gateway knows that the key has this layout.
     pub settled: bool,
 }
 
 impl RecordedKey {
-    /// Whether gateways may not know yet that the key begins to move, or that it has come to rest. Where a counter widens its items stay.
+    /// Whether gateways may not know yet that the key begins to move, or that it has come to rest.
+    /// Where a counter widens its items stay.
     fn may_be_unknown(&self) -> bool {
         match &self.in_force {
             InForce::Widening(_) | InForce::Stepping(_) => false,
@@ -36,7 +41,8 @@ impl RecordedKey {
         }
     }
 
-    /// Whether its items lie, or may lie, elsewhere than they did before it was on record. Those of counters and buckets stay where they are.
+    /// Whether its items lie, or may lie, elsewhere than they did before it was on record. Those of
+    /// counters and buckets stay where they are.
     fn has_moved(&self) -> bool {
         let stays = match &self.in_force {
             InForce::Widening(_) | InForce::Stepping(_) => true,
@@ -54,7 +60,8 @@ impl RecordedKey {
         }
     }
 
-    /// The attributes that are summed over fragments: also of a key whose other fragments are about to be made.
+    /// The attributes that are summed over fragments: also of a key whose other fragments are about
+    /// to be made.
     fn counter_attributes(&self) -> &[String] {
         let layout = match &self.in_force {
             InForce::Stable(layout) => layout,
@@ -66,7 +73,8 @@ impl RecordedKey {
     }
 }
 
-/// The layouts of the recorded keys of one table. Immutable, and shared by all requests of one version.
+/// The layouts of the recorded keys of one table. Immutable, and shared by all requests of one
+/// version.
 #[derive(Debug, Default)]
 pub struct KeyLayouts {
     version: u64,
@@ -98,7 +106,8 @@ impl KeyLayouts {
                 InForce::Stable(layout) => (layout, None),
                 InForce::Widening(widening) => (&widening.layout, None),
                 InForce::Stepping(stepping) => (&stepping.layout, None),
-                // Before PREPARE all lies as ever, and from then on readers put both layouts in one order.
+                // Before PREPARE all lies as ever, and from then on readers put both layouts in one
+                // order.
                 InForce::Moving(moving) => (&moving.from, of.phase().map(|_| &*moving.to)),
             };
             // However many fragments a counter has: its items lie where the base fragments do.
@@ -172,32 +181,37 @@ impl KeyLayouts {
         self.moving > 0
     }
 
-    /// The newest change of where a key lies that these layouts surely show, and all before it; 0 without recorded keys. Records are not read at one
-    /// moment: some may show a later change, whose number is then higher.
+    /// The newest change of where a key lies that these layouts surely show, and all before it; 0
+    /// without recorded keys. Records are not read at one moment: some may show a later change,
+    /// whose number is then higher.
     pub fn newest(&self) -> u64 {
         self.newest.min(self.version)
     }
 
-    /// What a Scan that begins now takes for the newest change. Of a key that has changed so lately that another segment of the same Scan may not know,
-    /// it is the one before: then every segment reads the key by itself.
+    /// What a Scan that begins now takes for the newest change. Of a key that has changed so lately
+    /// that another segment of the same Scan may not know, it is the one before: then every segment
+    /// reads the key by itself.
     pub fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// Whether a Scan that began when the newest change was `since` meets a key whose items it has to read by themselves ([`is_apart`](Self::is_apart)).
+    /// Whether a Scan that began when the newest change was `since` meets a key whose items it has
+    /// to read by themselves ([`is_apart`](Self::is_apart)).
     pub fn any_apart(&self, since: u64) -> bool {
         self.newest > since || self.any_moves() && self.by_key.values().any(|of| of.phase().is_some())
     }
 
-    /// Whether a Scan that began when the newest change was `since` has to read the items of a logical key by themselves, and not where it meets them: the
-    /// key moves, or has changed meanwhile, so that some of its items may lie where the Scan has been before.
+    /// Whether a Scan that began when the newest change was `since` has to read the items of a
+    /// logical key by themselves, and not where it meets them: the key moves, or has changed
+    /// meanwhile, so that some of its items may lie where the Scan has been before.
     pub fn is_apart(&self, key: &[u8], since: u64) -> bool {
         self.get(key).is_some_and(|of| of.since > since || of.phase().is_some())
     }
 
-    /// The first such key behind `after`, in the order of bytes, that a segment of a parallel Scan has to read; `segment` is its number and their count.
-    /// Each segment reads the keys that have changed since it began: another one may have been through before. A key that moved even then is
-    /// read by one of them.
+    /// The first such key behind `after`, in the order of bytes, that a segment of a parallel Scan
+    /// has to read; `segment` is its number and their count. Each segment reads the keys that have
+    /// changed since it began: another one may have been through before. A key that moved even then
+    /// is read by one of them.
     pub fn next_apart(&self, since: u64, after: Option<&[u8]>, segment: Option<(u64, u64)>) -> Option<&[u8]> {
         let owns = |key: &[u8]| segment.is_none_or(|(number, count)| xxh3_64(key) % count.max(1) == number);
         let behind = |key: &[u8]| after.is_none_or(|after| key > after);
@@ -217,7 +231,8 @@ impl KeyLayouts {
         self.by_key.iter().map(|(key, of)| (&**key, of))
     }
 
-    /// Reads a key as a shard of a recorded one: the recorded key, a part of it, and the shard, at least 1. `None` for a client's key.
+    /// Reads a key as a shard of a recorded one: the recorded key, a part of it, and the shard, at
+    /// least 1. `None` for a client's key.
     pub fn shard<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], u16)> {
         if self.by_key.is_empty() {
             return None;
@@ -311,7 +326,8 @@ mod tests {
         }
     }
 
-    /// What gateways know of a key, one after the other: whole, PREPARE, MOVE, at rest, and at rest as all know.
+    /// What gateways know of a key, one after the other: whole, PREPARE, MOVE, at rest, and at rest
+    /// as all know.
     fn known(view: usize) -> KeyLayouts {
         let layout = Arc::new(Layout::none());
         let moving = |phase| {
@@ -336,8 +352,9 @@ mod tests {
         KeyLayouts::new(version, [(b"key".to_vec(), RecordedKey { in_force, reserved: 4, since, settled })])
     }
 
-    /// Two segments of a Scan that begin together, each of one page or more, while the key moves: whatever the gateways know that they ask, which are never more than one step
-    /// apart, the key is shown whole by one of them, or both have passed through it while it lay still.
+    /// Two segments of a Scan that begin together, each of one page or more, while the key moves:
+    /// whatever the gateways know that they ask, which are never more than one step apart, the key
+    /// is shown whole by one of them, or both have passed through it while it lay still.
     #[test]
     fn segments_that_begin_at_gateways_one_step_apart_miss_no_key() {
         let mut cases = vec![Vec::new()];
@@ -367,8 +384,9 @@ mod tests {
         });
         let begun =
             [0, 1].map(|segment| pages.iter().find(|(number, ..)| *number == segment).map(|page| page.2));
-        // Not a Scan yet; one of which a segment was not begun with the others (docs/explain/fence.md); one whose next page is refused, because
-        // its gateway has yet to learn of what an earlier page knew.
+        // Not a Scan yet; one of which a segment was not begun with the others
+        // (docs/explain/fence.md); one whose next page is refused, because its gateway has yet to
+        // learn of what an earlier page knew.
         let refused =
             |views: &Vec<usize>| views.windows(2).any(|two| known(two[1]).newest() < known(two[0]).newest());
         if begun[0] != begun[1] || segments.iter().any(|views| views.is_empty() || refused(views)) {

@@ -9,7 +9,8 @@ use crate::{Digest, Step, Template, Time};
 pub enum By {
     /// The whole sort key.
     SortKey,
-    /// One part of a string sort key, split at a separator, counted from 0. A sort key without that part is taken whole.
+    /// One part of a string sort key, split at a separator, counted from 0. A sort key without that
+    /// part is taken whole.
     Part {
         /// What parts are separated by; not empty.
         separator: String,
@@ -20,8 +21,8 @@ pub enum By {
     PrimaryKey,
 }
 
-/// How an item's shard is chosen. A rule's `random` is [`Strategy::Calculated`] over the whole sort key: the same spread, and
-/// reads, overwrites and retries stay right.
+/// How an item's shard is chosen. A rule's `random` is [`Strategy::Calculated`] over the whole sort
+/// key: the same spread, and reads, overwrites and retries stay right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Strategy {
     /// The key stays whole.
@@ -31,19 +32,21 @@ pub enum Strategy {
         /// What is hashed.
         by: By,
     },
-    /// The bucket of the time in the sort key, and within each bucket as calculated. Sort keys without a time lie in shard 0,
-    /// outside all buckets.
+    /// The bucket of the time in the sort key, and within each bucket as calculated. Sort keys
+    /// without a time lie in shard 0, outside all buckets.
     Bucket {
         /// Where the time stands, and how long a bucket is.
         time: Time,
         /// What is hashed, within a bucket.
         by: By,
-        /// The numbers of shards that older buckets have, the oldest first. Builds that do not know them refuse the records of keys with buckets.
+        /// The numbers of shards that older buckets have, the oldest first. Builds that do not know
+        /// them refuse the records of keys with buckets.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         earlier: Vec<Step>,
     },
-    /// An item has a fragment in every shard. The base fragment, in shard 0, holds all of the item; the others hold parts of these numbers. The base
-    /// fragment exists whenever another one does. The item shows the sum of each number over its fragments.
+    /// An item has a fragment in every shard. The base fragment, in shard 0, holds all of the item;
+    /// the others hold parts of these numbers. The base fragment exists whenever another one does.
+    /// The item shows the sum of each number over its fragments.
     Counter {
         /// The top-level attributes that are summed; not empty.
         attributes: Vec<String>,
@@ -62,7 +65,8 @@ pub enum Strategy {
 /// How what decides a shard becomes its number. All but the first are for templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hash {
-    /// Jump consistent hash over xxh3-64 of the key's canonical bytes: growing moves items only into new shards.
+    /// Jump consistent hash over xxh3-64 of the key's canonical bytes: growing moves items only
+    /// into new shards.
     JumpXxh3,
     /// MD5 as one big number, modulo the shard count.
     Md5,
@@ -93,8 +97,9 @@ pub enum Hash {
     Fnv1a64,
     /// A whole number modulo the shard count.
     Modulo,
-    /// Other writers draw the shard, so an item can be in any. What is written here goes where [`Hash::JumpXxh3`] of the sort key
-    /// says: the same spread, and a retried write stays one item.
+    /// Other writers draw the shard, so an item can be in any. What is written here goes where
+    /// [`Hash::JumpXxh3`] of the sort key says: the same spread, and a retried write stays one
+    /// item.
     Random,
 }
 
@@ -103,7 +108,8 @@ pub enum Hash {
 pub struct Layout {
     /// How an item's shard is chosen.
     pub strategy: Strategy,
-    /// How many physical keys there are; where there are buckets in each of the newest, from which [`shards_in`](Layout::shards_in) tells others. At least 1.
+    /// How many physical keys there are; where there are buckets in each of the newest, from which
+    /// [`shards_in`](Layout::shards_in) tells others. At least 1.
     pub shards: u16,
     /// The hash.
     pub hash: Hash,
@@ -151,14 +157,16 @@ impl Layout {
         }
     }
 
-    /// Whether two layouts of one key put each of its items under the same key: they are equal; or all items lie under the key itself, those of counters
-    /// with their base fragments; or they differ in buckets that hold none.
+    /// Whether two layouts of one key put each of its items under the same key: they are equal; or
+    /// all items lie under the key itself, those of counters with their base fragments; or they
+    /// differ in buckets that hold none.
     pub fn places_as(&self, other: &Layout) -> bool {
         let in_one = |layout: &Layout| layout.lies_whole() || layout.counter_attributes().is_some();
         self == other || in_one(self) && in_one(other) || self.differs_from(other).is_some()
     }
 
-    /// Whether other writers assign the shard: an item can be in any of them, and equal sort keys in several.
+    /// Whether other writers assign the shard: an item can be in any of them, and equal sort keys
+    /// in several.
     pub fn is_externally_assigned(&self) -> bool {
         self.hash == Hash::Random && self.shards > 1
     }

@@ -1,6 +1,8 @@
-//! Logical keys and physical keys: the suffix codec, templates, the hashes, the strategies, and the layouts in force.
+//! Logical keys and physical keys: the suffix codec, templates, the hashes, the strategies, and the
+//! layouts in force.
 //!
-//! Sans-IO. This crate does not know where layouts are recorded (`control`) nor what a request is (`route`).
+//! Sans-IO. This crate does not know where layouts are recorded (`control`) nor what a request is
+//! (`route`).
 
 mod affixes;
 mod bucket;

@@ -1,7 +1,8 @@
 //! A logical key on its way from one layout to another, while clients read and write it.
 //!
-//! Every gateway knows the phase that the key's record names, or the one before: each is published, and acknowledged by all, before the next. What
-//! clients' requests become in each phase is `route`'s affair; how long a phase lasts and who ends it, `reshard`'s.
+//! Every gateway knows the phase that the key's record names, or the one before: each is published,
+//! and acknowledged by all, before the next. What clients' requests become in each phase is
+//! `route`'s affair; how long a phase lasts and who ends it, `reshard`'s.
 
 use std::sync::Arc;
 
@@ -27,7 +28,8 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether a gateway may plan for the key only under a short lease: until the next phase items are written where they were, or have to wait.
+    /// Whether a gateway may plan for the key only under a short lease: until the next phase items
+    /// are written where they were, or have to wait.
     pub fn is_about_to_move(self) -> bool {
         matches!(self, Phase::Prepare | Phase::Hold | Phase::Check)
     }
@@ -37,7 +39,8 @@ impl Phase {
         matches!(self, Phase::Hold | Phase::Check | Phase::Move)
     }
 
-    /// Whether the move can still be undone by going back to the old layout: nothing has been written to a new slot.
+    /// Whether the move can still be undone by going back to the old layout: nothing has been
+    /// written to a new slot.
     pub fn may_cancel(self) -> bool {
         self <= Phase::Hold
     }
@@ -57,13 +60,16 @@ pub struct Moving {
     pub to: Arc<Layout>,
     /// How far the move has come.
     pub phase: Phase,
-    /// The attribute that says when an item expires, in a table with time to live. Known from PREPARE on.
+    /// The attribute that says when an item expires, in a table with time to live. Known from
+    /// PREPARE on.
     pub expires: Option<Arc<str>>,
-    /// The highest sort key in the old slots, as it was read when none of them got an item any more: only in MOVE, and not of every move.
+    /// The highest sort key in the old slots, as it was read when none of them got an item any
+    /// more: only in MOVE, and not of every move.
     pub high_water: Option<KeyValue<'static>>,
 }
 
-/// A counter that gets more fragments, from PREPARE on: whoever has to see or clear all of them knows the new ones, and nobody adds to them yet.
+/// A counter that gets more fragments, from PREPARE on: whoever has to see or clear all of them
+/// knows the new ones, and nobody adds to them yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Widening {
     /// The layout with all fragments.
@@ -83,18 +89,21 @@ impl Widening {
     }
 }
 
-/// A key whose buckets get another number of shards from one on that nothing was written to yet. From PREPARE on its readers know the new number.
+/// A key whose buckets get another number of shards from one on that nothing was written to yet.
+/// From PREPARE on its readers know the new number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stepping {
-    /// The layout by which items are read, and written to the buckets before `held_from`: the old one in RESERVE, then the new one.
+    /// The layout by which items are read, and written to the buckets before `held_from`: the old
+    /// one in RESERVE, then the new one.
     pub layout: Arc<Layout>,
     /// Writes that can put an item into this bucket or a later one wait.
     pub held_from: Bucket,
 }
 
 impl Moving {
-    /// Whether one key can change its layout while clients write: in both of them an item has one slot, which follows from its primary key; or it
-    /// [widens](Self::widens), or its buckets [step](Self::steps).
+    /// Whether one key can change its layout while clients write: in both of them an item has one
+    /// slot, which follows from its primary key; or it [widens](Self::widens), or its buckets
+    /// [step](Self::steps).
     pub fn is_possible(from: &Layout, to: &Layout) -> bool {
         let one_slot = |layout: &Layout| {
             layout.follows_from_key()
@@ -105,18 +114,20 @@ impl Moving {
         one_slot(from) && one_slot(to) || Moving::leaves_items(from, to)
     }
 
-    /// Whether no stored item has another slot in the one layout than in the other, and none will until the change is made.
+    /// Whether no stored item has another slot in the one layout than in the other, and none will
+    /// until the change is made.
     pub fn leaves_items(from: &Layout, to: &Layout) -> bool {
         Moving::widens(from, to) || Moving::steps(from, to).is_some()
     }
 
-    /// The bucket from which on buckets get another number of shards, if that is all that changes. Whoever makes the change proves that nothing lies there.
+    /// The bucket from which on buckets get another number of shards, if that is all that changes.
+    /// Whoever makes the change proves that nothing lies there.
     pub fn steps(from: &Layout, to: &Layout) -> Option<Bucket> {
         from.differs_from(to)
     }
 
-    /// Whether no item has to move, because a counter gets more fragments: a whole key becomes one, or one of the same attributes grows. What is stored
-    /// already are its first fragments.
+    /// Whether no item has to move, because a counter gets more fragments: a whole key becomes one,
+    /// or one of the same attributes grows. What is stored already are its first fragments.
     pub fn widens(from: &Layout, to: &Layout) -> bool {
         let Some(attributes) = to.counter_attributes() else { return false };
         let is_narrower = match from.counter_attributes() {
@@ -135,8 +146,8 @@ impl Moving {
         Ok((slots.from != slots.to).then_some(slots))
     }
 
-    /// Whether no old slot holds an item with that sort key, and none will: it is above the [high water](Self::high_water). Such an item is in its new
-    /// slot, or nowhere.
+    /// Whether no old slot holds an item with that sort key, and none will: it is above the [high
+    /// water](Self::high_water). Such an item is in its new slot, or nowhere.
     pub fn is_above_high_water(&self, sort: Option<SortKey<'_>>) -> bool {
         let Some(high_water) = &self.high_water else { return false };
         sort.and_then(SortKey::value).is_some_and(|sort| sort > *high_water)

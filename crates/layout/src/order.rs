@@ -1,13 +1,13 @@
-//! The order in which a Scan meets the items of a table, and a Query of an index those with equal index keys. It is that of physical keys: another layout
-//! is another order.
+//! The order in which a Scan meets the items of a table, and a Query of an index those with equal
+//! index keys. It is that of physical keys: another layout is another order.
 
 use heatsink_dynamo::IndexSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{IndexKey, KeyLayout, Table};
 
-/// The name of the order of a Query of an index whose partition key is stored in several forms. Even on a table that was empty when it was laid out there was
-/// another order before.
+/// The name of the order of a Query of an index whose partition key is stored in several forms.
+/// Even on a table that was empty when it was laid out there was another order before.
 pub const MIGRATING: &str = "migrating";
 
 impl Table {
@@ -23,9 +23,11 @@ impl Table {
         self.adopted
     }
 
-    /// Names the order of a Scan of the table, or of an index of it with these key attributes; nothing where that order is the one of a
-    /// table without layouts. Two layouts that put items under other physical keys give it two names. Layouts of single keys do not: a Scan reads
-    /// keys that have changed by themselves ([`KeyLayouts::is_apart`](crate::KeyLayouts::is_apart)).
+    /// Names the order of a Scan of the table, or of an index of it with these key attributes;
+    /// nothing where that order is the one of a table without layouts. Two layouts that put items
+    /// under other physical keys give it two names. Layouts of single keys do not: a Scan reads
+    /// keys that have changed by themselves
+    /// ([`KeyLayouts::is_apart`](crate::KeyLayouts::is_apart)).
     pub fn scan_order(&self, index: &[&str]) -> Option<String> {
         let matters = |one: &&KeyLayout| match one.attribute() {
             None => true,
@@ -53,8 +55,8 @@ impl Table {
         index.key.partition.iter().any(|attribute| mixed(&attribute.name))
     }
 
-    /// Names the order in which a Query of an index meets items with equal index keys; nothing where that order is the one of a table without
-    /// layouts.
+    /// Names the order in which a Query of an index meets items with equal index keys; nothing
+    /// where that order is the one of a table without layouts.
     pub fn query_order(&self, index: &IndexSchema) -> Option<String> {
         let suffixed = index.key.partition.iter().filter(|attribute| self.is_suffixed(&attribute.name));
         // These are put in order by logical keys, whatever the layouts.

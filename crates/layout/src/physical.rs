@@ -1,5 +1,6 @@
-//! Keys of clients that are written like physical ones: code that shards by hand sends `game_x#2` where the table's rule makes such keys
-//! of `game_x` itself. What becomes of them is the rule's to say, and never on record.
+//! Keys of clients that are written like physical ones: code that shards by hand sends `game_x#2`
+//! where the table's rule makes such keys of `game_x` itself. What becomes of them is the rule's to
+//! say, and never on record.
 //!
 //! Only templates are met so: a client's key in the form of Heatsink's own suffixes is escaped.
 
@@ -32,7 +33,8 @@ impl Table {
         }
     }
 
-    /// Whether a client's key is taken as a shard that the item with that sort key belongs to; `None` where it is not taken as a shard.
+    /// Whether a client's key is taken as a shard that the item with that sort key belongs to;
+    /// `None` where it is not taken as a shard.
     ///
     /// # Errors
     /// [`Unplaced::OtherShard`] where the item belongs to another one: nobody would find it there.

@@ -1,4 +1,5 @@
-//! What becomes of clients' keys that are written like physical ones. Which are is the table's to say (`physical`).
+//! What becomes of clients' keys that are written like physical ones. Which are is the table's to
+//! say (`physical`).
 
 /// What becomes of a client's key that is written like a physical one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

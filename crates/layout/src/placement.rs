@@ -1,7 +1,8 @@
 //! Placement: the slots in which one item may lie, by its layout and its sort key.
 //!
-//! A reader that looks into all slots of a placement finds the item, and a strategy differs from another in the placements that it gives.
-//! Not here: which layout is in force for a key ([`InForce`](crate::InForce)), and what requests do with slots (`route`).
+//! A reader that looks into all slots of a placement finds the item, and a strategy differs from
+//! another in the placements that it gives. Not here: which layout is in force for a key
+//! ([`InForce`](crate::InForce)), and what requests do with slots (`route`).
 
 use crate::{Layout, Slot, Slots, SortKey, Strategy, Unplaced};
 
@@ -12,14 +13,14 @@ pub enum Placement {
     One(Slot),
     /// In at most one of several slots: other writers assign the shard.
     AnyOf {
-        /// The hashed slot, into which an item is put that lies nowhere yet. Two writers that meet, and a write that is sent twice, then
-        /// concern one item.
+        /// The hashed slot, into which an item is put that lies nowhere yet. Two writers that meet,
+        /// and a write that is sent twice, then concern one item.
         hashed: Slot,
         /// The other slots, in order.
         others: Vec<Slot>,
     },
-    /// In several slots at once, as fragments: the base fragment holds every attribute, the others parts of some numbers. The item exists
-    /// if and only if its base fragment does.
+    /// In several slots at once, as fragments: the base fragment holds every attribute, the others
+    /// parts of some numbers. The item exists if and only if its base fragment does.
     SumOf {
         /// The slot of the base fragment.
         base: Slot,
@@ -27,10 +28,12 @@ pub enum Placement {
         others: Vec<Slot>,
         /// The top-level attributes that are summed over the fragments; not empty.
         attributes: Vec<String>,
-        /// How many of the fragments take ADDs, from the base fragment on: all, but while the counter gets more.
+        /// How many of the fragments take ADDs, from the base fragment on: all, but while the
+        /// counter gets more.
         adds: u16,
     },
-    /// In the new slot, or else in the old one, while its key moves. A copy in the new slot is the item, whatever lies in the old one.
+    /// In the new slot, or else in the old one, while its key moves. A copy in the new slot is the
+    /// item, whatever lies in the old one.
     Moving(Slots),
 }
 

@@ -2,7 +2,8 @@
 
 use crate::Bucket;
 
-/// One of the physical keys of a logical key. Ordered by bucket, then by shard; what has no bucket comes first.
+/// One of the physical keys of a logical key. Ordered by bucket, then by shard; what has no bucket
+/// comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
     /// The bucket of time; `None` where the layout has none, and for sort keys that hold no time.

@@ -1,7 +1,8 @@
 //! The sort key of an item, as layouts take it.
 //!
-//! Equal sort keys must meet in one shard however they were written, so numbers are hashed in a canonical text of their value. That text is this file's own
-//! and never changes: stored items are found by it.
+//! Equal sort keys must meet in one shard however they were written, so numbers are hashed in a
+//! canonical text of their value. That text is this file's own and never changes: stored items are
+//! found by it.
 
 use std::borrow::Cow;
 
@@ -19,7 +20,8 @@ pub enum SortKey<'a> {
 }
 
 impl<'a> SortKey<'a> {
-    /// The bytes that are hashed: UTF-8 of a string, the bytes of a binary, the canonical text of a number.
+    /// The bytes that are hashed: UTF-8 of a string, the bytes of a binary, the canonical text of a
+    /// number.
     pub(crate) fn canonical(self) -> Cow<'a, [u8]> {
         match self {
             SortKey::S(text) => Cow::Borrowed(text.as_bytes()),
@@ -28,8 +30,9 @@ impl<'a> SortKey<'a> {
         }
     }
 
-    /// The least and the greatest number of shards, up to `most`, with which an item lies in `shard` by its whole sort key; with all numbers between
-    /// them it does, too. `None` if it does with none.
+    /// The least and the greatest number of shards, up to `most`, with which an item lies in
+    /// `shard` by its whole sort key; with all numbers between them it does, too. `None` if it does
+    /// with none.
     pub fn shard_counts(self, shard: u16, most: u16) -> Option<(u16, u16)> {
         crate::hash::jump_xxh3_counts(&self.canonical(), shard, most)
     }
@@ -43,7 +46,8 @@ impl<'a> SortKey<'a> {
         }
     }
 
-    /// What code that shards by hand hashes: a number as its plain decimal digits (`1718000000`, `12.5`), as `str()` gives them.
+    /// What code that shards by hand hashes: a number as its plain decimal digits (`1718000000`,
+    /// `12.5`), as `str()` gives them.
     pub(crate) fn plain(self) -> Cow<'a, [u8]> {
         match self {
             SortKey::S(text) => Cow::Borrowed(text.as_bytes()),
@@ -65,8 +69,9 @@ impl std::fmt::Display for SortKey<'_> {
     }
 }
 
-/// A number as sign, digits without zeros at either end, `e`, and the power of ten of the last digit: `-12.50` is
-/// `-125e-1`, every zero is `0`. Text that is no number is itself; the store refuses it anyway.
+/// A number as sign, digits without zeros at either end, `e`, and the power of ten of the last
+/// digit: `-12.50` is `-125e-1`, every zero is `0`. Text that is no number is itself; the store
+/// refuses it anyway.
 fn canonical_number(text: &str) -> String {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

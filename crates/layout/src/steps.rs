@@ -1,7 +1,9 @@
-//! How many shards each bucket of a key has: a step function of the bucket, where the number has changed.
+//! How many shards each bucket of a key has: a step function of the bucket, where the number has
+//! changed.
 //!
-//! A bucket keeps its number for ever, since its items lie by it. A change gives another number to all buckets from one on that nothing was
-//! written to yet ([`Layout::stepped`]), so no item moves. Not here: how that bucket is chosen, and how it is proved empty (`mover`).
+//! A bucket keeps its number for ever, since its items lie by it. A change gives another number to
+//! all buckets from one on that nothing was written to yet ([`Layout::stepped`]), so no item moves.
+//! Not here: how that bucket is chosen, and how it is proved empty (`mover`).
 
 use crate::{Bucket, Layout, Step, Strategy};
 
@@ -33,8 +35,9 @@ impl Layout {
         self.steps().last().map(|step| step.before)
     }
 
-    /// The same layout with so many shards in every bucket from that one on; neighbours that are equal become one step. `None` for a layout without
-    /// buckets, or with more than [`MAX_STEPS`] steps.
+    /// The same layout with so many shards in every bucket from that one on; neighbours that are
+    /// equal become one step. `None` for a layout without buckets, or with more than [`MAX_STEPS`]
+    /// steps.
     #[must_use]
     pub fn stepped(&self, from: Bucket, shards: u16) -> Option<Layout> {
         let Strategy::Bucket { time, by, earlier } = &self.strategy else { return None };
@@ -48,8 +51,9 @@ impl Layout {
         (stepped.steps().len() <= MAX_STEPS).then_some(stepped)
     }
 
-    /// The first bucket to which another layout of the key gives another number of shards; `None` where there is none, where all buckets
-    /// differ, or where the two differ in more than these numbers.
+    /// The first bucket to which another layout of the key gives another number of shards; `None`
+    /// where there is none, where all buckets differ, or where the two differ in more than these
+    /// numbers.
     pub fn differs_from(&self, other: &Layout) -> Option<Bucket> {
         let same_but_for_steps = match (&self.strategy, &other.strategy) {
             (Strategy::Bucket { time, by, .. }, Strategy::Bucket { time: others, by: other_by, .. }) => {
@@ -71,7 +75,8 @@ impl Layout {
         bounds.into_iter().find(|bound| differs(*bound))
     }
 
-    /// Whether its steps are as [`stepped`](Self::stepped) makes them: a record that says otherwise is damaged.
+    /// Whether its steps are as [`stepped`](Self::stepped) makes them: a record that says otherwise
+    /// is damaged.
     pub fn has_sound_steps(&self) -> bool {
         let steps = self.steps();
         let granularity = self.time().map(|time| time.granularity);
@@ -100,8 +105,8 @@ mod tests {
         Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
     }
 
-    /// All changes of a few numbers at a few buckets, one after the other: each bucket has what the last change at or before it said, and a slot before the
-    /// change is the slot after it.
+    /// All changes of a few numbers at a few buckets, one after the other: each bucket has what the
+    /// last change at or before it said, and a slot before the change is the slot after it.
     #[test]
     fn a_change_changes_the_buckets_from_its_own_on_and_no_other() {
         let changes: Vec<(i64, u16)> = (10..14).flat_map(|at| [1, 2, 5].map(|shards| (at, shards))).collect();

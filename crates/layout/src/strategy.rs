@@ -1,15 +1,17 @@
 //! The slot of an item, from its sort key.
 //!
-//! Equal sort keys must meet in one shard however they were written: they are hashed in their canonical form (`sort_key`).
+//! Equal sort keys must meet in one shard however they were written: they are hashed in their
+//! canonical form (`sort_key`).
 
 use std::borrow::Cow;
 
 use crate::{Bucket, By, Digest, Hash, Layout, Slot, SortKey, Strategy, Unplaced, hash};
 
 impl Layout {
-    /// The shard in which the item with that sort key lies, within its bucket if there are buckets; below
-    /// [`shards`](Layout::shards). `None` is a table without a sort key, whose one item per key lies in shard 0. For layouts whose
-    /// shard follows from the primary key; others are asked by [`slot_of`](Self::slot_of).
+    /// The shard in which the item with that sort key lies, within its bucket if there are buckets;
+    /// below [`shards`](Layout::shards). `None` is a table without a sort key, whose one item per
+    /// key lies in shard 0. For layouts whose shard follows from the primary key; others are asked
+    /// by [`slot_of`](Self::slot_of).
     pub fn shard_of(&self, sort: Option<SortKey<'_>>) -> u16 {
         self.slot_of(sort).map_or(0, |slot| slot.shard)
     }
@@ -17,7 +19,8 @@ impl Layout {
     /// The slot in which the item with that sort key lies.
     ///
     /// # Errors
-    /// [`Unplaced`] where it does not follow from the primary key, or the sort key cannot be an item's.
+    /// [`Unplaced`] where it does not follow from the primary key, or the sort key cannot be an
+    /// item's.
     pub fn slot_of(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
         if !self.follows_from_key() {
             return Err(Unplaced::NotFromKey);
@@ -25,8 +28,9 @@ impl Layout {
         self.hashed_slot(sort)
     }
 
-    /// The slot into which an item that is nowhere yet is put. Of externally assigned shards all gateways choose the same one, so that a
-    /// write that is sent again, and two that meet, concern one item.
+    /// The slot into which an item that is nowhere yet is put. Of externally assigned shards all
+    /// gateways choose the same one, so that a write that is sent again, and two that meet, concern
+    /// one item.
     ///
     /// # Errors
     /// [`Unplaced`] for a sort key that cannot be an item's.

@@ -1,4 +1,5 @@
-//! A table that is sharded: which of its keys is laid out how, and how its physical keys are written and read.
+//! A table that is sharded: which of its keys is laid out how, and how its physical keys are
+//! written and read.
 //!
 //! Not here: the layouts that rules give its keys ([`TableLayouts`]).
 
@@ -86,7 +87,8 @@ impl Table {
         self
     }
 
-    /// The same table with layouts of single values of index keys. Those of attributes that rules spread do not count: rules precede them.
+    /// The same table with layouts of single values of index keys. Those of attributes that rules
+    /// spread do not count: rules precede them.
     #[must_use]
     pub fn with_value_layouts(mut self, values: &[ValueLayout]) -> Self {
         for value in
@@ -111,13 +113,15 @@ impl Table {
         &self.key_layouts
     }
 
-    /// The layout of a logical key: its own on record, or that of the first rule that names it; `None` for a key that stays whole because
-    /// nothing names it. Of a key that moves, the one before.
+    /// The layout of a logical key: its own on record, or that of the first rule that names it;
+    /// `None` for a key that stays whole because nothing names it. Of a key that moves, the one
+    /// before.
     pub fn layout_of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
         self.recorded(key).map(InForce::settled).or_else(|| self.layouts.of(key))
     }
 
-    /// What is in force for a logical key; `None` for a key that stays whole because nothing names it.
+    /// What is in force for a logical key; `None` for a key that stays whole because nothing names
+    /// it.
     pub fn in_force(&self, key: &[u8]) -> Option<InForce> {
         let of_rule = || self.layouts.of(key).map(|layout| InForce::Stable(Arc::clone(layout)));
         self.recorded(key).cloned().or_else(of_rule)
@@ -130,7 +134,8 @@ impl Table {
         self.key_layouts.get(key).map(|recorded| &recorded.in_force)
     }
 
-    /// The same table while index keys migrate. Its layouts name them, be it those of before or of after.
+    /// The same table while index keys migrate. Its layouts name them, be it those of before or of
+    /// after.
     #[must_use]
     pub fn migrating(mut self, phase: &MigrationPhase) -> Self {
         let named = self.index_keys.iter_mut().filter(|key| phase.attributes.contains(&key.attribute().name));
@@ -138,7 +143,8 @@ impl Table {
         self
     }
 
-    /// The attributes that are stored spread because they are the partition keys of indexes; never a key of the table.
+    /// The attributes that are stored spread because they are the partition keys of indexes; never
+    /// a key of the table.
     pub fn index_keys(&self) -> &[IndexKey] {
         &self.index_keys
     }
@@ -163,7 +169,8 @@ impl Table {
         self.index_keys.iter().find(|key| key.attribute().name == attribute)
     }
 
-    /// The attributes whose stored values are not what the client sent: the partition key, and the spread keys of indexes.
+    /// The attributes whose stored values are not what the client sent: the partition key, and the
+    /// spread keys of indexes.
     pub fn stored_otherwise(&self) -> impl Iterator<Item = &str> {
         let partition = std::iter::once(self.key.partition.name.as_str());
         partition.chain(self.index_keys.iter().map(|key| key.attribute().name.as_str()))
@@ -205,7 +212,8 @@ impl Table {
         slot.filter(|_| layout.is_externally_assigned())
     }
 
-    /// Whether a stored item, with that physical key, is a part of a counter that does not count as an item.
+    /// Whether a stored item, with that physical key, is a part of a counter that does not count as
+    /// an item.
     pub fn is_part(&self, physical: &[u8]) -> bool {
         let (logical, slot) = self.decode(physical);
         let Some(slot) = slot.filter(|slot| *slot != Slot::default()) else { return false };
@@ -218,7 +226,8 @@ impl Table {
     /// What has to be put around a logical key, laid out so, to make it the physical key of a slot.
     ///
     /// # Errors
-    /// [`Unplaced`] for a key that this makes too long, or that a template would give the physical key of another one.
+    /// [`Unplaced`] for a key that this makes too long, or that a template would give the physical
+    /// key of another one.
     pub fn affixes(&self, logical: &[u8], layout: &Layout, slot: Slot) -> Result<Affixes, Unplaced> {
         let affixes = match self.form {
             Form::Suffix => Affixes::suffix(codec::suffix(logical, slot.shard)),
@@ -238,7 +247,8 @@ impl Table {
             if affixes.is_empty() && self.written_as_physical(logical) == Some(PhysicalKeys::AsShard) {
                 return Ok(affixes);
             }
-            // Two keys never share a physical key, since it is read as one of them only: the other is refused.
+            // Two keys never share a physical key, since it is read as one of them only: the other
+            // is refused.
             let physical = affixes.around(logical);
             if self.decode(&physical) != (logical, layout.template().map(|_| slot)) {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -248,7 +258,8 @@ impl Table {
         Ok(affixes)
     }
 
-    /// Refuses a client's key that is the physical key of a recorded key's shard: it would be read as an item of that key.
+    /// Refuses a client's key that is the physical key of a recorded key's shard: it would be read
+    /// as an item of that key.
     fn refuse_shard(&self, key: &[u8]) -> Result<(), Unplaced> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match self.key_layouts.shard(key) {
@@ -265,9 +276,10 @@ impl Table {
         Ok(self.affixes(logical, layout, slot)?.around(logical))
     }
 
-    /// Reads a physical key: the logical key, a part of it, and its slot. What no logical key is written as
-    /// (an unescaped key of before the table was adopted; in a table with templates also every key that none of them is for) is
-    /// its own logical key; in a table with templates it has no slot.
+    /// Reads a physical key: the logical key, a part of it, and its slot. What no logical key is
+    /// written as (an unescaped key of before the table was adopted; in a table with templates also
+    /// every key that none of them is for) is its own logical key; in a table with templates it has
+    /// no slot.
     pub fn decode<'a>(&self, physical: &'a [u8]) -> (&'a [u8], Option<Slot>) {
         match self.form {
             Form::Whole => (physical, Some(Slot::default())),

@@ -1,6 +1,7 @@
 //! Which keys of a table are laid out how: what a rule becomes, and what the registry records.
 //!
-//! Not here: the layouts of single keys ([`KeyLayouts`](crate::KeyLayouts)), and how physical keys are written ([`Table`](crate::Table)).
+//! Not here: the layouts of single keys ([`KeyLayouts`](crate::KeyLayouts)), and how physical keys
+//! are written ([`Table`](crate::Table)).
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Glob, Layout};
 
-/// The layouts of a table, in order: for every key the first whose glob matches holds. Keys that none matches stay whole.
+/// The layouts of a table, in order: for every key the first whose glob matches holds. Keys that
+/// none matches stay whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TableLayouts(Vec<KeyLayout>);
@@ -23,8 +25,8 @@ pub struct KeyLayout {
     index: Option<OfIndex>,
 }
 
-/// The index whose partition key a layout is for. On record with its attribute, so that stored values stay readable whatever
-/// becomes of the index.
+/// The index whose partition key a layout is for. On record with its attribute, so that stored
+/// values stay readable whatever becomes of the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfIndex {
@@ -93,7 +95,8 @@ impl TableLayouts {
         TableLayouts(layouts)
     }
 
-    /// The layout of one logical key of the table; `None` where it stays whole because nothing names it.
+    /// The layout of one logical key of the table; `None` where it stays whole because nothing
+    /// names it.
     pub fn of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
         self.0.iter().find(|one| one.index.is_none() && one.keys.matches(key)).map(KeyLayout::layout)
     }
@@ -110,7 +113,8 @@ impl TableLayouts {
         attributes
     }
 
-    /// With the layouts that `others` give to index keys with these attributes, in place of its own.
+    /// With the layouts that `others` give to index keys with these attributes, in place of its
+    /// own.
     #[must_use]
     pub fn with_indexes(&self, attributes: &[String], others: &TableLayouts) -> TableLayouts {
         let mut layouts = self.without(attributes);

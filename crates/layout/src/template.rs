@@ -1,7 +1,8 @@
 //! Templates: how tables that were sharded by hand write their physical keys.
 //!
-//! A template puts text around the logical key: `{pk}#{shard}`, `{pk}.{shard+1}`, `{shard:02}#{pk}`, `{pk}#{bucket}#{shard}`. A physical
-//! key is read from both ends; what is left between is the logical key. Templates that could not be read back are refused here. Whether what
+//! A template puts text around the logical key: `{pk}#{shard}`, `{pk}.{shard+1}`,
+//! `{shard:02}#{pk}`, `{pk}#{bucket}#{shard}`. A physical key is read from both ends; what is left
+//! between is the logical key. Templates that could not be read back are refused here. Whether what
 //! was read is a key that the rule is for is the table's to say ([`Table`](crate::Table)).
 
 mod read;
@@ -29,7 +30,8 @@ pub enum TemplateError {
         "expected {{shard}} or {{bucket}} once each at most, and at least one of them, such as \"{{pk}}#{{shard}}\""
     )]
     Count,
-    /// A placeholder touches another one or the key, or a number touches a digit, so that where it begins could not be told.
+    /// A placeholder touches another one or the key, or a number touches a digit, so that where it
+    /// begins could not be told.
     #[error(
         "expected a separator between the key and every placeholder, without a digit beside the placeholder, such as the # of \"{{pk}}#{{shard}}\": without it \"a1\" in shard 1 and \"a\" in shard 11 would be one key"
     )]

@@ -1,7 +1,9 @@
-//! The time in a sort key: which hour, day, week or month it falls into, in UTC, and between which sort keys those lie.
+//! The time in a sort key: which hour, day, week or month it falls into, in UTC, and between which
+//! sort keys those lie.
 //!
-//! A string sort key is read by the ISO-8601 text that it begins with (`2026-06-22T01`), taken as it stands: no zone is
-//! converted, so that buckets lie in the order in which the store sorts the keys. A numeric one is a Unix time.
+//! A string sort key is read by the ISO-8601 text that it begins with (`2026-06-22T01`), taken as
+//! it stands: no zone is converted, so that buckets lie in the order in which the store sorts the
+//! keys. A numeric one is a Unix time.
 
 use heatsink_dynamo::Number;
 use serde::{Deserialize, Serialize};
@@ -34,7 +36,8 @@ pub struct Time {
 pub enum Span {
     /// String sort keys: exactly those that begin with this text.
     BeginsWith(String),
-    /// String sort keys: from the first text on, below the second. Sort keys without a time can lie there too.
+    /// String sort keys: from the first text on, below the second. Sort keys without a time can lie
+    /// there too.
     Within(String, String),
     /// Numeric sort keys: from the first number on, below the second.
     Between(u64, u64),

@@ -1,9 +1,12 @@
-//! One value of an index's key that is on record by itself, in an index that no rule names: only that value is spread. Every other value is stored as
-//! clients send it, and is not escaped: `open#~3` is a shard of `open` only if `open` is on record and had more than three shards at some time.
+//! One value of an index's key that is on record by itself, in an index that no rule names: only
+//! that value is spread. Every other value is stored as clients send it, and is not escaped:
+//! `open#~3` is a shard of `open` only if `open` is on record and had more than three shards at
+//! some time.
 //!
-//! **Former shard counts.** The items to rewrite are found in the index. An item that has the attribute and not the index's sort key is in no index:
-//! it keeps the form that it had. So every shard count that the value ever had stays on record, and conditions and Queries know all forms, unless an index
-//! without a sort key holds all items of the value.
+//! **Former shard counts.** The items to rewrite are found in the index. An item that has the
+//! attribute and not the index's sort key is in no index: it keeps the form that it had. So every
+//! shard count that the value ever had stays on record, and conditions and Queries know all forms,
+//! unless an index without a sort key holds all items of the value.
 //!
 //! Not here: what is stored of a value ([`IndexKey`](crate::IndexKey)); who rewrites it (`adopt`).
 
@@ -13,7 +16,8 @@ use serde_json::Value as Json;
 
 use crate::OfIndex;
 
-/// How many values of one table can be on record. Every gateway holds all of them in memory, and every change reads and writes them all.
+/// How many values of one table can be on record. Every gateway holds all of them in memory, and
+/// every change reads and writes them all.
 pub const MAX_VALUE_LAYOUTS: usize = 100;
 
 /// The most bytes that they take together on record, as JSON, of the 400 KB of an item.
@@ -33,7 +37,8 @@ pub struct ValueLayout {
     pub migration: Option<ValueMigration>,
     /// Shard counts that it had, in which items that are in no index may still be stored.
     pub former: Vec<u16>,
-    /// The most shards that it ever had, or is about to get: clients' values that are written like them are refused.
+    /// The most shards that it ever had, or is about to get: clients' values that are written like
+    /// them are refused.
     pub reserved: u16,
 }
 

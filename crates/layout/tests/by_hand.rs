@@ -1,6 +1,7 @@
 //! Tables sharded by hand: the hashes that such code uses, and the keys that it writes.
 //!
-//! The golden vectors were computed by Python (`hashlib` and this FNV-1a, which shares no code with ours):
+//! The golden vectors were computed by Python (`hashlib` and this FNV-1a, which shares no code with
+//! ours):
 //!
 //! ```python
 //! def fnv(b, bits):
@@ -291,7 +292,8 @@ fn texts() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
-    /// A template that is not refused gives two keys, or two shards of one, never the same physical key.
+    /// A template that is not refused gives two keys, or two shards of one, never the same physical
+    /// key.
     #[test]
     fn templates_that_are_taken_are_injective(
         text in texts(), a in tricky(), b in tricky(), shards in (0..1_200_u16, 0..1_200_u16),
@@ -303,7 +305,8 @@ proptest! {
         prop_assert_eq!(template.decode(&one, None), Some((a.as_bytes(), Slot::shard(shards.0))), "{}", text);
     }
 
-    /// A key is taken as a shard where the item with that sort key belongs to it, and nowhere else; and then it is that item's physical key.
+    /// A key is taken as a shard where the item with that sort key belongs to it, and nowhere else;
+    /// and then it is that item's physical key.
     #[test]
     fn a_key_taken_as_a_shard_is_its_items_physical_key(
         layouts in layouts(), key in tricky(), shard in 0..14_u16, sort in "[a-z]{0,3}",

@@ -122,7 +122,8 @@ fn only_the_value_on_record_is_spread_and_nothing_is_escaped() {
     for at in 0..50 {
         let sort = at.to_string();
         let own = key("p", &sort);
-        // Longer, shorter, not canonical, of nobody on record, and beyond all shards that it ever had.
+        // Longer, shorter, not canonical, of nobody on record, and beyond all shards that it ever
+        // had.
         for value in ["done", "open#~04", "open#~6", "open#~99999", "done#~1", "open#~0", "#~1", "open#~1#~1"]
         {
             assert_eq!(status.checked_suffix(value.as_bytes(), own).unwrap(), "", "{value}");
@@ -164,7 +165,8 @@ fn a_value_on_record_reads_back_and_names_another_order() {
 }
 
 proptest! {
-    /// Items that no walk of the index finds keep a form of any count that the value ever had. All are known, and all ways lead to shards that are read later.
+    /// Items that no walk of the index finds keep a form of any count that the value ever had. All
+    /// are known, and all ways lead to shards that are read later.
     #[test]
     fn an_item_in_any_form_is_found_on_its_way(
         sort in ".{1,8}", shards in 1_u16..40, to in proptest::option::of((1_u16..40, any::<bool>())),
@@ -188,8 +190,8 @@ proptest! {
         }
     }
 
-    /// What a migration rests on: gateways read both forms, the two steps write one each, and items go from shards that are read first to those that
-    /// are read after them, and nowhere else.
+    /// What a migration rests on: gateways read both forms, the two steps write one each, and items
+    /// go from shards that are read first to those that are read after them, and nowhere else.
     #[test]
     fn items_only_enter_shards_that_are_read_last(
         value in "[a#~0-9]{1,12}", sort in ".{1,8}", from in 0_u16..40, to in 0_u16..40,

@@ -1,4 +1,5 @@
-//! Placements: every layout gives slots that are its own, and different items of one key agree where they must.
+//! Placements: every layout gives slots that are its own, and different items of one key agree
+//! where they must.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
@@ -61,7 +62,8 @@ fn the_placement_in_force_is_that_of_the_layout() {
 }
 
 proptest! {
-    /// While a key moves, an item whose slot changes is looked for in both slots, the new one first; others keep the placement that they have.
+    /// While a key moves, an item whose slot changes is looked for in both slots, the new one
+    /// first; others keep the placement that they have.
     #[test]
     fn a_key_that_moves_has_both_slots(from in 1_u16..20, to in 1_u16..20, sort in "[a-z0-9]{1,8}") {
         let one = |shards| Arc::new(layout(Spread::Calculated { by: By::SortKey }, shards, Hash::JumpXxh3));

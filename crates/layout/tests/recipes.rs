@@ -1,7 +1,7 @@
 //! Hashes by the recipes that people write by hand, held against what their languages gave.
 //!
-//! Computed by Python 3 (`hashlib`, `zlib`) and by Java (`String.hashCode`, `Objects.hash`, `Math.floorMod`, `Math.abs`), which share no
-//! code with ours:
+//! Computed by Python 3 (`hashlib`, `zlib`) and by Java (`String.hashCode`, `Objects.hash`,
+//! `Math.floorMod`, `Math.abs`), which share no code with ours:
 //!
 //! ```python
 //! for n in (1, 2, 4, 5, 10, 16, 100, 1000, 65535):
@@ -122,7 +122,8 @@ fn golden_digests() {
     }
 }
 
-/// "polygenelubricants" has the one hash code without an absolute value, -2147483648; the last key is one character of two UTF-16 units.
+/// "polygenelubricants" has the one hash code without an absolute value, -2147483648; the last key
+/// is one character of two UTF-16 units.
 #[test]
 fn golden_hash_codes() {
     // floorMod, abs of the remainder, masked, floorMod of Objects.hash
@@ -226,7 +227,8 @@ fn golden_hash_codes() {
     }
 }
 
-/// Every recipe through a layout: of text, of numbers as their decimal digits, of binary keys where it has a meaning.
+/// Every recipe through a layout: of text, of numbers as their decimal digits, of binary keys where
+/// it has a meaning.
 #[test]
 fn layouts_take_them() {
     let template = Template::read("{pk}#{shard}").unwrap();

@@ -1,6 +1,7 @@
 //! Hashes stay what they were, shards stay in range, and equal sort keys meet.
 //!
-//! The golden vectors were computed by Python's `xxhash` (3.x) and this jump hash, which shares no code with ours:
+//! The golden vectors were computed by Python's `xxhash` (3.x) and this jump hash, which shares no
+//! code with ours:
 //!
 //! ```python
 //! def jump(key, n):

@@ -40,7 +40,8 @@ fn golden_buckets() {
     }
 }
 
-/// Computed by Python's `datetime.fromtimestamp(t, timezone.utc).isocalendar()`; years that begin and end within a week, and one of 53.
+/// Computed by Python's `datetime.fromtimestamp(t, timezone.utc).isocalendar()`; years that begin
+/// and end within a week, and one of 53.
 #[test]
 fn golden_weeks() {
     for (seconds, date, week) in [
@@ -197,7 +198,8 @@ proptest! {
         prop_assert!(bucket_decode(&physical).0 <= physical.len());
     }
 
-    /// Buckets lie in the order of their sort keys, and a sort key within the span of its own bucket only.
+    /// Buckets lie in the order of their sort keys, and a sort key within the span of its own
+    /// bucket only.
     #[test]
     fn buckets_follow_the_order_of_sort_keys(
         a in 0..253_402_300_800_000_u64, near in 0..10_000_000_000_u64,

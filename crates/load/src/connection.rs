@@ -27,7 +27,8 @@ pub enum LoadError {
     /// The connection could not be opened.
     #[error("cannot connect: {0}")]
     Connect(#[from] io::Error),
-    /// The connection broke, or the answer was not HTTP. Whether the request was carried out is unknown.
+    /// The connection broke, or the answer was not HTTP. Whether the request was carried out is
+    /// unknown.
     #[error("no answer: {0}")]
     Http(#[from] hyper::Error),
     /// The request could not be written as HTTP.
@@ -64,7 +65,8 @@ impl Connection {
         let stream = TcpStream::connect(target).await?;
         stream.set_nodelay(true)?;
         let (sender, driver) = handshake(TokioIo::new(stream)).await?;
-        // The driver ends with the connection; what it ends with also reaches whoever waits for an answer.
+        // The driver ends with the connection; what it ends with also reaches whoever waits for an
+        // answer.
         tokio::spawn(driver);
         Ok(Connection { sender, host: HeaderValue::try_from(target.to_string()).map_err(http::Error::from)? })
     }

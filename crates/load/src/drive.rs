@@ -12,10 +12,12 @@ use crate::{Answer, Connection, LoadError, Outcome, Report, Request};
 
 /// What to send, and how to count what comes back. A closure from number to request will do.
 pub trait Work: Send + Sync + 'static {
-    /// The request with this number. Numbers count from 0 over all connections and are given out once each.
+    /// The request with this number. Numbers count from 0 over all connections and are given out
+    /// once each.
     fn request(&self, nth: u64) -> Request;
 
-    /// Counts an answer. Also the place to look into a body (consumed capacity) or to feed a live display.
+    /// Counts an answer. Also the place to look into a body (consumed capacity) or to feed a live
+    /// display.
     fn outcome(&self, nth: u64, answer: &Answer) -> Outcome {
         let _ = nth;
         Outcome::of(answer)
@@ -51,15 +53,16 @@ pub struct Rate {
     pub per_second: f64,
     /// How long.
     pub span: Span,
-    /// Connections that share the requests. At least rate × slowest expected answer, else requests queue in the client
-    /// (which `latency` shows and `service` does not).
+    /// Connections that share the requests. At least rate × slowest expected answer, else requests
+    /// queue in the client (which `latency` shows and `service` does not).
     pub connections: usize,
 }
 
 /// Sends at a constant rate until the span is over, whatever the server does.
 ///
 /// # Errors
-/// Before anything is sent: bad settings, or a connection that cannot be opened. Later failures are counted.
+/// Before anything is sent: bad settings, or a connection that cannot be opened. Later failures are
+/// counted.
 pub async fn open_loop<W: Work>(
     env: Arc<dyn Env>,
     target: SocketAddr,
@@ -81,8 +84,8 @@ pub async fn open_loop<W: Work>(
     drive(env, target, rate.connections, rate.span, pace, work).await
 }
 
-/// Sends the next request on each connection when its last answer is in, until the span is over or `total` requests
-/// are sent.
+/// Sends the next request on each connection when its last answer is in, until the span is over or
+/// `total` requests are sent.
 ///
 /// # Errors
 /// As [`open_loop`].
@@ -97,7 +100,8 @@ pub async fn closed_loop<W: Work>(
     drive(env, target, connections, span, Pace { total, step: None }, work).await
 }
 
-/// How many requests, and how many seconds apart; with no step each is due when a connection is free.
+/// How many requests, and how many seconds apart; with no step each is due when a connection is
+/// free.
 #[derive(Clone, Copy)]
 struct Pace {
     total: u64,
@@ -194,7 +198,8 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// Waits until a request is due and says when that is; in a closed loop, now. `None` when a closed loop's time is over.
+    /// Waits until a request is due and says when that is; in a closed loop, now. `None` when a
+    /// closed loop's time is over.
     async fn wait_for(&self, nth: u64) -> Option<MonotonicInstant> {
         let now = self.env.now();
         let Some(step) = self.pace.step else {

@@ -1,6 +1,8 @@
-//! `heatsink-load`: offers recorded requests to an endpoint on this machine and prints a report as JSON.
+//! `heatsink-load`: offers recorded requests to an endpoint on this machine and prints a report as
+//! JSON.
 //!
-//! The benchmarks' tool. It reads bodies from a file, one JSON request per line, and sends them round and round.
+//! The benchmarks' tool. It reads bodies from a file, one JSON request per line, and sends them
+//! round and round.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,10 +35,12 @@ struct Arguments {
     /// How long to offer requests, in seconds.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Requests per second (open loop). Without it each connection sends as fast as it is answered (closed loop).
+    /// Requests per second (open loop). Without it each connection sends as fast as it is answered
+    /// (closed loop).
     #[arg(long)]
     rate: Option<f64>,
-    /// Stop a closed loop after this many requests. `--requests` as large as the file sends each body once.
+    /// Stop a closed loop after this many requests. `--requests` as large as the file sends each
+    /// body once.
     #[arg(long)]
     requests: Option<u64>,
 }

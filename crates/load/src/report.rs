@@ -1,4 +1,5 @@
-//! The results of a load: counts and latencies. Written by the load generators, read by people and scripts.
+//! The results of a load: counts and latencies. Written by the load generators, read by people and
+//! scripts.
 
 use std::time::Duration;
 
@@ -65,9 +66,11 @@ pub struct Report {
     pub elapsed: Duration,
     /// Of accepted requests, from the *intended* send. In a closed loop that is the send itself.
     ///
-    /// The timer that paces an open loop ticks every millisecond, so up to about 1 ms of this is the client's own.
+    /// The timer that paces an open loop ticks every millisecond, so up to about 1 ms of this is
+    /// the client's own.
     pub latency: Latency,
-    /// Of accepted requests, from the real send. Below `latency` by the time a request waited for its connection.
+    /// Of accepted requests, from the real send. Below `latency` by the time a request waited for
+    /// its connection.
     pub service: Latency,
     /// The first failure, in words.
     pub first_failure: Option<String>,

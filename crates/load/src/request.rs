@@ -47,8 +47,8 @@ const THROTTLES: [&str; 3] =
 impl Outcome {
     /// Counts an answer by its status and, for status 400, by its `__type`.
     ///
-    /// A 200 that left items unprocessed counts as accepted: a load of batches must look for itself, in
-    /// [`crate::Work::outcome`].
+    /// A 200 that left items unprocessed counts as accepted: a load of batches must look for
+    /// itself, in [`crate::Work::outcome`].
     pub fn of(answer: &Answer) -> Outcome {
         if answer.status == StatusCode::OK {
             return Outcome::Accepted;

@@ -105,7 +105,8 @@ async fn a_stall_shows_in_the_latency_of_those_that_waited_behind_it() {
     let (target, _) = server(Habit::Stall).await;
     let report = open_loop(Arc::new(RealEnv), target, rate(100.0, 300, 1), work()).await.unwrap();
     assert_eq!(report.accepted, 30);
-    // One request stalled for 200 ms and about 20 were due meanwhile; only the intended send time shows them.
+    // One request stalled for 200 ms and about 20 were due meanwhile; only the intended send time
+    // shows them.
     assert!(report.latency.quantile(0.8) > Duration::from_millis(80), "{:?}", report.latency.quantile(0.8));
     assert!(report.service.quantile(0.8) < report.latency.quantile(0.8));
 }

@@ -66,7 +66,8 @@ fn admit_one_hot_key_most_refused(bencher: Bencher<'_, '_>) {
     gate.run(bencher, 100, &[vec![demand(1, gate.own)]]);
 }
 
-/// 50,000 requests of two units a second: partitions are hot, take samples and split while this runs.
+/// 50,000 requests of two units a second: partitions are hot, take samples and split while this
+/// runs.
 #[divan::bench]
 fn admit_and_debit_60_partitions_hot_and_splitting(bencher: Bencher<'_, '_>) {
     let gate = Gate::new();

@@ -1,7 +1,8 @@
-//! Admits many equal requests at even intervals in one step. The counts are those of requests that come one by one.
+//! Admits many equal requests at even intervals in one step. The counts are those of requests that
+//! come one by one.
 //!
-//! The work is proportional to the number of changes between open and closed, not to the number of requests: a bucket that stays open, or stays
-//! closed, is one step.
+//! The work is proportional to the number of changes between open and closed, not to the number of
+//! requests: a bucket that stays open, or stays closed, is one step.
 
 use crate::demand::{Cause, Demand};
 use crate::key_position::{KeyPosition, KeyRange};
@@ -20,8 +21,9 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// `count` requests spread over `span` nanoseconds from `from` on: two batches, as the distances need not come out
-    /// even; the distances of the one are a nanosecond longer than the other's.
+    /// `count` requests spread over `span` nanoseconds from `from` on: two batches, as the
+    /// distances need not come out even; the distances of the one are a nanosecond longer than the
+    /// other's.
     pub fn spread(from: u64, span: u64, count: u64) -> [Batch; 2] {
         let (step, longer) = (span / count.max(1), span % count.max(1));
         let first = Batch { first: from, step: step.saturating_add(1), count: longer };
@@ -64,11 +66,12 @@ impl std::ops::AddAssign for Tally {
 }
 
 impl Tables {
-    /// Offers the same demands many times: the same counts, and the same state afterwards, as that many calls of
-    /// [`Tables::offer`]. (Rates in a snapshot are told as of the last request of a run.)
+    /// Offers the same demands many times: the same counts, and the same state afterwards, as that
+    /// many calls of [`Tables::offer`]. (Rates in a snapshot are told as of the last request of a
+    /// run.)
     ///
-    /// Later calls must not go back before the last request of the batch. Demands that are not [`KeyRange::At`], or that
-    /// share a table or index, are offered one by one.
+    /// Later calls must not go back before the last request of the batch. Demands that are not
+    /// [`KeyRange::At`], or that share a table or index, are offered one by one.
     pub fn offer_batch(&mut self, batch: Batch, demands: &[Demand]) -> Tally {
         let mut tally = Tally::default();
         let even = alone(demands);

@@ -5,8 +5,9 @@ use crate::units::Units;
 /// The most that a bucket can fill, units per second: 300 s of it still fit the count.
 const MAX_RATE: u64 = 30_000_000;
 
-/// Fills at `rate` units per second up to what it keeps, is open while it holds more than its floor (nothing, or for
-/// an index what may wait in its queue), and pays whatever it is asked to, into debt if need be.
+/// Fills at `rate` units per second up to what it keeps, is open while it holds more than its floor
+/// (nothing, or for an index what may wait in its queue), and pays whatever it is asked to, into
+/// debt if need be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
     /// Units per second, which is billionths per nanosecond.
@@ -22,8 +23,9 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Keeps `milliseconds` of its rate. Holds one second's worth at first, if it keeps as much: credit is *unused* capacity
-    /// (docs/explain/partitions.md#two-gates), and a new bucket has not left any unused; one second lets a client use its rate from the start.
+    /// Keeps `milliseconds` of its rate. Holds one second's worth at first, if it keeps as much:
+    /// credit is *unused* capacity (docs/explain/partitions.md#two-gates), and a new bucket has not
+    /// left any unused; one second lets a client use its rate from the start.
     pub(crate) fn new(now: u64, rate: u64, milliseconds: u64) -> Self {
         let rate = rate.min(MAX_RATE);
         let cap = of_rate(rate, milliseconds);
@@ -86,8 +88,8 @@ impl Bucket {
         }
     }
 
-    // For requests at even distances: the first one comes at the moment up to which the bucket is filled, each next one
-    // `step` nanoseconds later.
+    // For requests at even distances: the first one comes at the moment up to which the bucket is
+    // filled, each next one `step` nanoseconds later.
 
     /// How many requests find it closed before one finds it open.
     pub(crate) fn closed_for(&self, step: u64) -> u64 {
@@ -117,11 +119,13 @@ impl Bucket {
         self.tokens.saturating_sub(self.floor) > signed(units).saturating_mul(others)
     }
 
-    /// Pays for `count` requests, all of which found it open; it is then filled up to the moment of the last.
+    /// Pays for `count` requests, all of which found it open; it is then filled up to the moment of
+    /// the last.
     pub(crate) fn pay_each(&mut self, step: u64, count: u64, units: Units) {
         let Some(gaps) = count.checked_sub(1) else { return };
         let (cost, filled) = (i128::from(signed(units)), i128::from(step) * i128::from(self.rate));
-        // It either drains from the first to the last, or fills, and stays at the cap once it is there.
+        // It either drains from the first to the last, or fills, and stays at the cap once it is
+        // there.
         let last = (i128::from(self.tokens) + i128::from(gaps) * (filled - cost)).min(i128::from(self.cap));
         let left = (last - cost).max(i128::from(i64::MIN));
         self.tokens = i64::try_from(left).unwrap_or(i64::MAX);

@@ -53,7 +53,8 @@ impl Capacity {
         self.mode
     }
 
-    /// What reads and writes could be served per second: what it was ever provisioned with, or has grown to (docs/explain/partitions.md
+    /// What reads and writes could be served per second: what it was ever provisioned with, or has
+    /// grown to (docs/explain/partitions.md
     /// #how-much-a-table-may-take).
     pub(crate) fn warm(&self) -> [u64; 2] {
         [self.sides[READ].growth.limit(), self.sides[WRITE].growth.limit()]
@@ -133,7 +134,8 @@ impl Capacity {
         self.sides.iter().all(|side| side.growth.quiet())
     }
 
-    /// Ends a minute. For each of reads and writes: the new previous peak and what is served from now on.
+    /// Ends a minute. For each of reads and writes: the new previous peak and what is served from
+    /// now on.
     pub(crate) fn close_minute(&mut self, now: u64) -> [Option<(u64, u64)>; 2] {
         let on_demand = !self.mode.provisioned();
         let registered = [READ, WRITE].map(|of| {
@@ -152,7 +154,8 @@ impl Capacity {
     }
 }
 
-/// Units per second, for how many milliseconds they are kept, and why a request over them is refused.
+/// Units per second, for how many milliseconds they are kept, and why a request over them is
+/// refused.
 fn rate(mode: Mode, quota: u64, of: usize, limit: u64) -> (u64, u64, Cause) {
     let maximum = match mode {
         Mode::Provisioned { read, write } => {
@@ -174,7 +177,8 @@ mod tests {
 
     #[test]
     fn modes_and_what_they_remember() {
-        // docs/explain/partitions.md#how-much-a-table-may-take: 10,000/10,000 once, 10/10 now, then on demand: at least 12,000 and 10,000.
+        // docs/explain/partitions.md#how-much-a-table-may-take: 10,000/10,000 once, 10/10 now, then
+        // on demand: at least 12,000 and 10,000.
         let mut capacity = Capacity::new(0, Mode::Provisioned { read: 10_000, write: 10_000 }, 40_000);
         capacity.change(0, Mode::Provisioned { read: 10, write: 10 });
         assert_eq!((capacity.served(), capacity.warm()), ([10, 10], [10_000, 10_000]));

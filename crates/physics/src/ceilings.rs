@@ -1,7 +1,8 @@
 //! The ceilings of one partition.
 
-/// Most read units per second of one partition, strongly consistent (docs/explain/partitions.md#two-gates). The leader answers those, and each
-/// of the two followers as many reads of 4 KB again: 9,000 eventually consistent reads, which are 4,500 units.
+/// Most read units per second of one partition, strongly consistent
+/// (docs/explain/partitions.md#two-gates). The leader answers those, and each of the two followers
+/// as many reads of 4 KB again: 9,000 eventually consistent reads, which are 4,500 units.
 pub const PARTITION_READS: u64 = 3_000;
 
 /// Most write units per second of one partition (docs/explain/partitions.md#two-gates).

@@ -14,12 +14,15 @@ impl Default for ResourceId {
     }
 }
 
-/// Reads and writes are metered apart: a partition may throttle one while the other goes on (docs/explain/partitions.md#two-gates).
+/// Reads and writes are metered apart: a partition may throttle one while the other goes on
+/// (docs/explain/partitions.md#two-gates).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// A strongly consistent read: only the leader of a partition's three replicas answers it (docs/explain/partitions.md#three-replicas).
+    /// A strongly consistent read: only the leader of a partition's three replicas answers it
+    /// (docs/explain/partitions.md#three-replicas).
     Strong = 0,
-    /// An eventually consistent read: any of the three replicas answers it, at half a unit per 4 KB.
+    /// An eventually consistent read: any of the three replicas answers it, at half a unit per 4
+    /// KB.
     Eventual = 1,
     /// A write.
     Write = 2,
@@ -32,7 +35,8 @@ impl Access {
     }
 }
 
-/// The demand of one request, or of one item of a batch or transaction, on a table or one of its global indexes.
+/// The demand of one request, or of one item of a batch or transaction, on a table or one of its
+/// global indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The table or the global index. Local indexes are their table.
@@ -41,7 +45,8 @@ pub struct Demand {
     pub access: Access,
     /// Which partitions.
     pub place: KeyRange,
-    /// Capacity units. Where the true cost is known only afterwards, a lower bound of it ([`crate::Tables::debit`]).
+    /// Capacity units. Where the true cost is known only afterwards, a lower bound of it
+    /// ([`crate::Tables::debit`]).
     pub units: Units,
 }
 
@@ -50,8 +55,9 @@ pub struct Demand {
 pub enum Cause {
     /// The partition's ceiling.
     KeyRange,
-    /// Twice the previous peak of an on-demand table or index, which is still growing. Throttled requests name the key range
-    /// as their reason then too (docs/explain/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
+    /// Twice the previous peak of an on-demand table or index, which is still growing. Throttled
+    /// requests name the key range as their reason then too
+    /// (docs/explain/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
     Scaling,
     /// The table's or index's provisioned capacity.
     Provisioned,
@@ -85,7 +91,8 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// The reason in `ThrottlingReasons`: one of 16 words (docs/explain/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
+    /// The reason in `ThrottlingReasons`: one of 16 words
+    /// (docs/explain/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
     pub fn reason(&self) -> String {
         let resource = if self.index { "Index" } else { "Table" };
         let access = if self.access.writes() { "Write" } else { "Read" };

@@ -1,8 +1,10 @@
-//! The cost of an item's write in a global index: zero, one or two writes (docs/explain/partitions.md#indexes).
+//! The cost of an item's write in a global index: zero, one or two writes
+//! (docs/explain/partitions.md#indexes).
 
 use crate::units::Units;
 
-/// An item's entry in an index, as a write finds it or leaves it. What is not projected is no part of it.
+/// An item's entry in an index, as a write finds it or leaves it. What is not projected is no part
+/// of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<Key, Projected> {
     /// The indexed key attributes, all of them; an item that lacks one has no entry.

@@ -1,19 +1,23 @@
-//! The growth of an on-demand table or index: previous peak, doubling, the 30-minute rule (docs/explain/partitions.md#how-much-a-table-may-take).
+//! The growth of an on-demand table or index: previous peak, doubling, the 30-minute rule
+//! (docs/explain/partitions.md#how-much-a-table-may-take).
 
 use crate::units::Units;
 
-/// A peak counts as the previous peak once this much time has passed since traffic first went over the last one.
+/// A peak counts as the previous peak once this much time has passed since traffic first went over
+/// the last one.
 const REGISTERED_AFTER: u64 = 30 * 60 * 1_000_000_000;
 
-/// One of reads and writes. On-demand capacity serves twice the previous peak at any moment; this is also the warm
-/// throughput, and never sinks (docs/explain/partitions.md#how-much-a-table-may-take).
+/// One of reads and writes. On-demand capacity serves twice the previous peak at any moment; this
+/// is also the warm throughput, and never sinks
+/// (docs/explain/partitions.md#how-much-a-table-may-take).
 #[derive(Clone, Debug)]
 pub(crate) struct Growth {
     /// Units per second that can be served.
     limit: u64,
     /// Admitted in this minute, in billionths.
     used: u64,
-    /// Since when traffic has gone over half the limit, and the highest minute since, units per second.
+    /// Since when traffic has gone over half the limit, and the highest minute since, units per
+    /// second.
     rising: Option<(u64, u64)>,
 }
 

@@ -11,7 +11,8 @@ pub(crate) const WINDOW: u64 = 10_000_000_000;
 /// Heat of a partition at its ceiling over one window: see [`work`].
 const FULL: u64 = 9_000 * 1_000 * (WINDOW / 1_000_000_000);
 
-/// The samples of the last half minute or so at the ceiling; fewer seconds where much more is asked for.
+/// The samples of the last half minute or so at the ceiling; fewer seconds where much more is asked
+/// for.
 const KEPT: usize = 256;
 
 /// One sample per this much heat on average: about nine a second at the ceiling.
@@ -27,8 +28,9 @@ pub(crate) struct Sample {
     pub writes: bool,
 }
 
-/// The heat of `units`, in thousandths of a ninth of a write unit. Reads and writes add up (a third of a write unit per strongly consistent read
-/// unit), because both are work for one node: a guess, see docs/explain/partitions.md. An eventually consistent unit counts two thirds of that, because
+/// The heat of `units`, in thousandths of a ninth of a write unit. Reads and writes add up (a third
+/// of a write unit per strongly consistent read unit), because both are work for one node: a guess,
+/// see docs/explain/partitions.md. An eventually consistent unit counts two thirds of that, because
 /// three replicas share it (4,500 are a full partition).
 #[inline]
 pub(crate) fn work(access: Access, units: Units, linear: bool) -> u64 {
@@ -76,8 +78,9 @@ impl Heat {
         self.last >= SAMPLED_FROM
     }
 
-    /// Looks at `count` requests of `work` each at one point, admitted or not: the split point follows what is asked
-    /// for. Samples come at random distances, so that no rhythm of the traffic hides a key from them.
+    /// Looks at `count` requests of `work` each at one point, admitted or not: the split point
+    /// follows what is asked for. Samples come at random distances, so that no rhythm of the
+    /// traffic hides a key from them.
     #[inline]
     pub(crate) fn see(
         &mut self,
@@ -107,7 +110,8 @@ impl Heat {
         }
     }
 
-    /// Ends the window. `hot`: from how many thousandths of the ceiling on. True if nothing at all was used.
+    /// Ends the window. `hot`: from how many thousandths of the ceiling on. True if nothing at all
+    /// was used.
     pub(crate) fn close(&mut self, hot: u64) -> bool {
         let used = std::mem::take(&mut self.used);
         self.last = used / (FULL / 1_000);

@@ -1,9 +1,10 @@
-//! Key positions: the hash of a partition key, then the sort key. A split point is a key position too.
+//! Key positions: the hash of a partition key, then the sort key. A split point is a key position
+//! too.
 
 use serde::{Deserialize, Serialize};
 
-/// The part of a sort key that matters to partitions: its first 32 bytes, in the order of sort keys. Keys that agree in their first 32 bytes stay in
-/// one partition.
+/// The part of a sort key that matters to partitions: its first 32 bytes, in the order of sort
+/// keys. Keys that agree in their first 32 bytes stay in one partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SortKey([u64; 4]);
 
@@ -29,7 +30,8 @@ impl SortKey {
         SortKey([number, 0, 0, 0])
     }
 
-    /// Of a number as a float: smaller ones first. Numbers that are one float are one sort key here.
+    /// Of a number as a float: smaller ones first. Numbers that are one float are one sort key
+    /// here.
     pub fn number(number: f64) -> SortKey {
         let bits = number.to_bits();
         let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
@@ -55,7 +57,8 @@ impl SortKey {
     }
 }
 
-/// The position of a key among all items of a table or index. Ordered by the hash, then by the sort key.
+/// The position of a key among all items of a table or index. Ordered by the hash, then by the sort
+/// key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KeyPosition {
     /// [`crate::position`] of the partition key.
@@ -84,8 +87,8 @@ impl KeyPosition {
 pub enum KeyRange {
     /// The partition that holds this point: an item, or where a `Query` starts.
     At(KeyPosition),
-    /// A range of one item collection: a `Query`. All partitions that hold a part of it share the demand equally. It is throttled when any of them
-    /// is at its ceiling.
+    /// A range of one item collection: a `Query`. All partitions that hold a part of it share the
+    /// demand equally. It is throttled when any of them is at its ceiling.
     Stretch {
         /// [`crate::position`] of the partition key.
         position: u64,
@@ -94,14 +97,16 @@ pub enum KeyRange {
         /// Last sort key, inclusive.
         to: SortKey,
     },
-    /// All keys: a `Scan`. All partitions share the demand equally. It is throttled when any of them is at its ceiling.
+    /// All keys: a `Scan`. All partitions share the demand equally. It is throttled when any of
+    /// them is at its ceiling.
     All,
     /// Unknown: only the table's or index's own bucket is checked and charged.
     Unknown,
 }
 
 impl KeyRange {
-    /// The first position of the item collection with this [`crate::position`]; for tables without sort key.
+    /// The first position of the item collection with this [`crate::position`]; for tables without
+    /// sort key.
     pub const fn key(position: u64) -> KeyRange {
         KeyRange::At(KeyPosition::first(position))
     }

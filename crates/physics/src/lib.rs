@@ -1,28 +1,25 @@
-//! DynamoDB's partitions: key ranges, ceilings, replicas, token buckets, throttles, splits. Sans-IO, on an injected clock.
+//! DynamoDB's partitions: key ranges, ceilings, replicas, token buckets, throttles, splits.
+//! Sans-IO, on an injected clock.
 //!
-//! One model, two clocks: the embedded store runs it in real time, a simulator in virtual time. Time is an
-//! argument everywhere: nanoseconds on any monotonic clock, the same one for all calls on one [`Tables`]. What is left to
-//! chance is drawn from [`Rules::seed`].
+//! One model, two clocks: the embedded store runs it in real time, a simulator in virtual time.
+//! Time is an argument everywhere: nanoseconds on any monotonic clock, the same one for all calls
+//! on one [`Tables`]. What is left to chance is drawn from [`Rules::seed`].
 //!
-//! A request must pass two gates (docs/explain/partitions.md#two-gates): the bucket of its table or index, and the bucket of the partition
-//! that its key falls into. Both are post-paid: see [`Tables::offer`]. While time passes, hot partitions split and
-//! on-demand capacity grows; [`Tables::take_events`] tells.
+//! A request must pass two gates (docs/explain/partitions.md#two-gates): the bucket of its table or
+//! index, and the bucket of the partition that its key falls into. Both are post-paid: see
+//! [`Tables::offer`]. While time passes, hot partitions split and on-demand capacity grows;
+//! [`Tables::take_events`] tells.
 //!
 //! ```
 //! use heatsink_physics::{Access, Batch, Demand, Mode, KeyRange, Rules, Tables, Units, position};
 //!
-//! let mut tables = Tables::new(Rules { seed: 1, ..Rules::default() });
-//! let votes = tables.create(0, "votes".into(), Mode::ON_DEMAND);
-//! let write = Demand {
-//!     on: votes,
-//!     access: Access::Write,
-//!     place: KeyRange::key(position(b"song-1")),
-//!     units: Units::ONE,
-//! };
-//! assert!(tables.offer(0, &[write]).is_ok());
-//! // 5,000 writes/s on one key for ten seconds: its partition takes 1,000 a second, and half a second's burst.
-//! let tally = tables.offer_batch(Batch { first: 1, step: 200_000, count: 50_000 }, &[write]);
-//! assert_eq!((tally.admitted, tally.throttled()), (10_499, 39_501));
+//! let mut tables = Tables::new(Rules { seed: 1, ..Rules::default() }); let votes =
+//! tables.create(0, "votes".into(), Mode::ON_DEMAND); let write = Demand { on: votes, access:
+//! Access::Write, place: KeyRange::key(position(b"song-1")), units: Units::ONE, };
+//! assert!(tables.offer(0, &[write]).is_ok()); // 5,000 writes/s on one key for ten seconds: its
+//! partition takes 1,000 a second, and half a second's burst. let tally = tables.offer_batch(Batch
+//! { first: 1, step: 200_000, count: 50_000 }, &[write]); assert_eq!((tally.admitted,
+//! tally.throttled()), (10_499, 39_501));
 //! ```
 //!
 //! Not here: what a request touches and what it cost (the store knows), error bodies.

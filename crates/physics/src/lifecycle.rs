@@ -1,4 +1,5 @@
-//! Advances a table or index to a point in time: measuring windows end, hot partitions split, on-demand capacity grows.
+//! Advances a table or index to a point in time: measuring windows end, hot partitions split,
+//! on-demand capacity grows.
 
 use crate::ceilings::PARTITION_BYTES;
 use crate::event::{EventKind, Events};
@@ -93,7 +94,8 @@ impl Resource {
         if !matches!(self.ranges.all[at].health, Health::Splitting(_))
             && self.ranges.all[at].bytes > PARTITION_BYTES
         {
-            // Where its bytes lie is not known: in the middle. An item collection with a local index stays whole.
+            // Where its bytes lie is not known: in the middle. An item collection with a local
+            // index stays whole.
             let whole = inside != Inside::Allowed;
             if let Some(point) =
                 self.ranges.middle(at).filter(|point| !whole || *point == KeyPosition::first(point.position))
@@ -129,8 +131,9 @@ impl Resource {
         self.add(now, self.capacity.partitions(), false, events);
     }
 
-    /// Changes the mode or the capacity. A raise beyond what the partitions carry doubles their number, as often as need
-    /// be (docs/explain/partitions.md#how-much-a-table-may-take); nothing ever takes partitions away.
+    /// Changes the mode or the capacity. A raise beyond what the partitions carry doubles their
+    /// number, as often as need be (docs/explain/partitions.md#how-much-a-table-may-take); nothing
+    /// ever takes partitions away.
     pub(crate) fn change(&mut self, now: u64, mode: crate::mode::Mode, events: &mut Events) {
         self.capacity.change(now, mode);
         if mode.provisioned() {

@@ -1,15 +1,18 @@
 //! Capacity modes of a table or an index, and the partitions that it starts with.
 
-/// Default quota per table or index, units per second, reads and writes each (docs/explain/partitions.md#how-much-a-table-may-take).
+/// Default quota per table or index, units per second, reads and writes each
+/// (docs/explain/partitions.md#how-much-a-table-may-take).
 pub const QUOTA: u64 = 40_000;
 
-/// Reads and writes per second that a new on-demand table or index serves (docs/explain/partitions.md#how-much-a-table-may-take).
+/// Reads and writes per second that a new on-demand table or index serves
+/// (docs/explain/partitions.md#how-much-a-table-may-take).
 pub(crate) const ON_DEMAND_START: [u64; 2] = [12_000, 4_000];
 
 /// Which is what four partitions do (docs/explain/partitions.md#how-much-a-table-may-take).
 const ON_DEMAND_PARTITIONS: u64 = 4;
 
-/// Most partitions of one table or index. Memory is the limit here; DynamoDB's default quota of 40,000 units is far below.
+/// Most partitions of one table or index. Memory is the limit here; DynamoDB's default quota of
+/// 40,000 units is far below.
 pub(crate) const PARTITIONS_MAX: usize = 10_000;
 
 /// Capacity mode of a table or of one global index. All figures are units per second.
@@ -35,8 +38,10 @@ impl Mode {
     /// On demand, without a configured maximum.
     pub const ON_DEMAND: Mode = Mode::OnDemand { max_read: None, max_write: None };
 
-    /// Partitions of a new table or index. Provisioned: `ceil(R/3000 + W/1000)`, which AWS published until 2017 and no
-    /// longer does (docs/explain/partitions.md#how-much-a-table-may-take). At most 10,000, whatever is asked for.
+    /// Partitions of a new table or index. Provisioned: `ceil(R/3000 + W/1000)`, which AWS
+    /// published until 2017 and no longer does
+    /// (docs/explain/partitions.md#how-much-a-table-may-take). At most 10,000, whatever is asked
+    /// for.
     pub fn partitions(self) -> u64 {
         match self {
             Mode::Provisioned { read, write } => {
@@ -47,7 +52,8 @@ impl Mode {
         }
     }
 
-    /// Whether the capacity is provisioned. Decides the type of throttling errors (docs/explain/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
+    /// Whether the capacity is provisioned. Decides the type of throttling errors
+    /// (docs/explain/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
     pub fn provisioned(self) -> bool {
         matches!(self, Mode::Provisioned { .. })
     }
@@ -59,7 +65,8 @@ mod tests {
 
     #[test]
     fn partition_counts_of_the_sources() {
-        // The 2017 guide, AWS's blog, USENIX ATC'22 (writes only): docs/explain/partitions.md#sources, 10, 3 and 5.
+        // The 2017 guide, AWS's blog, USENIX ATC'22 (writes only):
+        // docs/explain/partitions.md#sources, 10, 3 and 5.
         let counts = [
             (1_000, 500, 1),
             (1_000, 1_000, 2),

@@ -1,4 +1,5 @@
-//! One partition, the second gate: a ceiling for writes, and one for reads on each of three replicas.
+//! One partition, the second gate: a ceiling for writes, and one for reads on each of three
+//! replicas.
 
 use crate::bucket::Bucket;
 use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
@@ -10,22 +11,25 @@ use crate::partition_load::{LoadCounter, PartitionLoad};
 use crate::split::Refusal;
 use crate::units::Units;
 
-/// A ceiling keeps half a second's worth and no 300 s credit. Not published: AWS's run on one key was flat at 1,000 writes/s
-/// and its run over keys one after another came to 1,250, of which the model makes some 1,360 with half a second
-/// (docs/explain/partitions.md#tested-against, B1 and B2).
+/// A ceiling keeps half a second's worth and no 300 s credit. Not published: AWS's run on one key
+/// was flat at 1,000 writes/s and its run over keys one after another came to 1,250, of which the
+/// model makes some 1,360 with half a second (docs/explain/partitions.md#tested-against, B1 and
+/// B2).
 const CEILING_MILLISECONDS: u64 = 500;
 
-/// How much an index partition may owe before it holds back the writes of its table. Entries arrive within a fraction
-/// of a second (docs/explain/partitions.md#indexes); how long the queue may get is not published: a guess.
+/// How much an index partition may owe before it holds back the writes of its table. Entries arrive
+/// within a fraction of a second (docs/explain/partitions.md#indexes); how long the queue may get
+/// is not published: a guess.
 const QUEUE_MILLISECONDS: u64 = 1_000;
 
 /// The bucket that pays. With [`crate::Rules::legacy_linear`] the first one pays for everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Strongly consistent reads, and eventually consistent ones that the followers have no room for.
+    /// Strongly consistent reads, and eventually consistent ones that the followers have no room
+    /// for.
     Leader = 0,
-    /// The two followers as one: eventually consistent reads go there first. Which of the three answers is not published;
-    /// this order needs no chance, and gives the 9,000 reads/s measured.
+    /// The two followers as one: eventually consistent reads go there first. Which of the three
+    /// answers is not published; this order needs no chance, and gives the 9,000 reads/s measured.
     Followers = 1,
     Writes = 2,
 }
@@ -74,8 +78,9 @@ impl Partition {
         }
     }
 
-    /// Splits off the other half of what is stored and of what its buckets hold, so that a split neither mints a burst nor throttles
-    /// what was not throttled before. What was counted so far, and any debt, stay with this one.
+    /// Splits off the other half of what is stored and of what its buckets hold, so that a split
+    /// neither mints a burst nor throttles what was not throttled before. What was counted so far,
+    /// and any debt, stay with this one.
     pub(crate) fn split_off(&mut self, now: u64, ids: [u64; 2], index: bool) -> Partition {
         let [left, right] = ids;
         let mut other = Partition::new(now, right, index);
@@ -137,7 +142,8 @@ impl Partition {
 
     // For requests at even distances, the first of which comes now.
 
-    /// The lane that the first of them takes and how many in a row can take it; `None`: and how many in a row find none.
+    /// The lane that the first of them takes and how many in a row can take it; `None`: and how
+    /// many in a row find none.
     pub(crate) fn run(
         &mut self,
         now: u64,
@@ -184,7 +190,8 @@ impl Partition {
         self.buckets[lane as usize].covers(count, load(access, units, linear)).then_some(lane)
     }
 
-    /// Admits and pays as many of the run's requests as there is room for, all at one moment; the others are throttled.
+    /// Admits and pays as many of the run's requests as there is room for, all at one moment; the
+    /// others are throttled.
     pub(crate) fn take_many(&mut self, run: &Run, linear: bool) -> u64 {
         let Run { now, access, units, count, .. } = *run;
         let mut admitted = 0;
@@ -253,8 +260,8 @@ fn home(access: Access, linear: bool) -> Lane {
     }
 }
 
-/// What a bucket pays: an eventually consistent read is half a unit, and as much work for a replica as a strongly
-/// consistent one.
+/// What a bucket pays: an eventually consistent read is half a unit, and as much work for a replica
+/// as a strongly consistent one.
 #[inline]
 fn load(access: Access, units: Units, linear: bool) -> Units {
     match (access, linear) {
@@ -276,7 +283,8 @@ pub struct PartitionSnapshot {
     pub id: u64,
     /// First position of its range.
     pub first: u64,
-    /// Last position of its range, inclusive. Two partitions share a position where an item collection is split.
+    /// Last position of its range, inclusive. Two partitions share a position where an item
+    /// collection is split.
     pub last: u64,
     /// First point of its range: below `first`'s item collection, or inside it.
     pub from: KeyPosition,
@@ -286,7 +294,8 @@ pub struct PartitionSnapshot {
     pub writes_per_second: f64,
     /// Refusals per second of requests aimed at this partition, for whatever reason.
     pub throttles_per_second: u64,
-    /// Share of its ceiling in the last whole window of 10 s, reads and writes together; up to 2 when both are full.
+    /// Share of its ceiling in the last whole window of 10 s, reads and writes together; up to 2
+    /// when both are full.
     pub heat: f64,
     /// Whether it is about to split.
     pub health: Health,

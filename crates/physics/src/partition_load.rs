@@ -1,4 +1,5 @@
-//! The load on one partition: the units that it admitted, and those that it refused at its own ceiling.
+//! The load on one partition: the units that it admitted, and those that it refused at its own
+//! ceiling.
 //!
 //! Not here: refusals by the table's or index's bucket. They say nothing about the partition.
 
@@ -6,7 +7,8 @@ use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
 use crate::demand::Access;
 use crate::units::Units;
 
-/// Capacity units requested from one partition since the start, admitted or refused at its own ceiling.
+/// Capacity units requested from one partition since the start, admitted or refused at its own
+/// ceiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PartitionLoad {
     /// By strongly consistent reads.
@@ -31,8 +33,9 @@ impl PartitionLoad {
         }
     }
 
-    /// The rate over `seconds` as a share of the ceiling that it is nearest to: 1 is full. Three nodes answer reads, each 3,000
-    /// of up to 4 KB a second; only one of them answers the strongly consistent ones.
+    /// The rate over `seconds` as a share of the ceiling that it is nearest to: 1 is full. Three
+    /// nodes answer reads, each 3,000 of up to 4 KB a second; only one of them answers the strongly
+    /// consistent ones.
     pub fn of_ceiling(&self, seconds: f64) -> f64 {
         let node = PARTITION_READS as f64 * seconds;
         let reads = (self.strong + 2.0 * self.eventual) / (3.0 * node);

@@ -54,7 +54,8 @@ impl Tables {
         if exceeds { Err(QuotaExceeded::Account(quotas.account)) } else { Ok(()) }
     }
 
-    /// Writes down that a table or index is about to change, for the daily quotas. Call it before [`Tables::update`].
+    /// Writes down that a table or index is about to change, for the daily quotas. Call it before
+    /// [`Tables::update`].
     pub fn note_change(&mut self, unix_millis: u64, on: ResourceId, mode: Mode) {
         let most = self.rules.quotas.decreases;
         if let Some(resource) = self.get(on) {

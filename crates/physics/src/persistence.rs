@@ -1,5 +1,5 @@
-//! The state of a table that must outlive the process: its partitions and its growth. Partitions are never merged, so they are never
-//! forgotten (docs/explain/partitions.md#split-for-heat).
+//! The state of a table that must outlive the process: its partitions and its growth. Partitions
+//! are never merged, so they are never forgotten (docs/explain/partitions.md#split-for-heat).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,9 @@ use crate::key_position::KeyPosition;
 use crate::ranges::Ranges;
 use crate::tables::Tables;
 
-/// The partitions of one table and of its global indexes, to be stored with the table's data. Buckets, heat, splits
-/// under way and bytes are not stored: after a restart every partition has its full ceiling, and heat is measured anew.
+/// The partitions of one table and of its global indexes, to be stored with the table's data.
+/// Buckets, heat, splits under way and bytes are not stored: after a restart every partition has
+/// its full ceiling, and heat is measured anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedTable {
     /// The table's own.
@@ -54,8 +55,8 @@ impl Tables {
         Some(SavedTable { indexes: indexes.collect(), own: saved(named.own.0)? })
     }
 
-    /// Gives a table, and those of its global indexes that were kept, the partitions they had. Call it right after they
-    /// were made. Does nothing if there is no such table.
+    /// Gives a table, and those of its global indexes that were kept, the partitions they had. Call
+    /// it right after they were made. Does nothing if there is no such table.
     ///
     /// # Errors
     /// [`NotPartitions`]; then nothing was changed.

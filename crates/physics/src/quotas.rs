@@ -1,4 +1,5 @@
-//! The quotas of an AWS account: capacity, and how often it may change (docs/explain/partitions.md#how-much-a-table-may-take).
+//! The quotas of an AWS account: capacity, and how often it may change
+//! (docs/explain/partitions.md#how-much-a-table-may-take).
 //!
 //! Not here: whether all tables together stay within them (`permit`).
 
@@ -8,16 +9,17 @@ use crate::mode::{Mode, QUOTA};
 pub(crate) const HOUR: u64 = 3_600_000;
 const DAY: u64 = 24 * HOUR;
 
-/// The quotas of an account in one region. [`Quotas::default`] is what AWS gives a new account; all are adjustable there.
+/// The quotas of an account in one region. [`Quotas::default`] is what AWS gives a new account; all
+/// are adjustable there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quotas {
-    /// Most units per second of a table or index, reads and writes each. On demand it throttles; provisioned capacity
-    /// beyond it is refused.
+    /// Most units per second of a table or index, reads and writes each. On demand it throttles;
+    /// provisioned capacity beyond it is refused.
     pub table: u64,
     /// Most provisioned units per second of all tables and indexes together, reads and writes each.
     pub account: u64,
-    /// Decreases of a table's or index's provisioned capacity at the start of a UTC day, and most that can be saved up;
-    /// every hour of the day brings one more.
+    /// Decreases of a table's or index's provisioned capacity at the start of a UTC day, and most
+    /// that can be saved up; every hour of the day brings one more.
     pub decreases: u64,
     /// Switches of a table to on-demand within 24 hours.
     pub switches: usize,
@@ -69,8 +71,8 @@ pub enum QuotaExceeded {
 }
 
 impl std::fmt::Display for QuotaExceeded {
-    /// `LimitExceededException`'s message. That of tables, and the first sentence of that of decreases, are AWS's; the others
-    /// are ours in its style, as its own are not published.
+    /// `LimitExceededException`'s message. That of tables, and the first sentence of that of
+    /// decreases, are AWS's; the others are ours in its style, as its own are not published.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("Subscriber limit exceeded: ")?;
         match self {

@@ -1,6 +1,8 @@
-//! A small random number generator, so that one seed gives the same run on every machine and in every version.
+//! A small random number generator, so that one seed gives the same run on every machine and in
+//! every version.
 
-/// splitmix64: one word of state, no dependency, and good enough to jitter delays and to pick samples.
+/// splitmix64: one word of state, no dependency, and good enough to jitter delays and to pick
+/// samples.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -6,10 +6,12 @@ use crate::key_position::{KeyPosition, KeyRange, SortKey};
 use crate::mode::PARTITIONS_MAX;
 use crate::partition::Partition;
 
-/// The partitions of a table or index in order of their ranges. Only ever split, never merged (docs/explain/partitions.md#split-for-heat).
+/// The partitions of a table or index in order of their ranges. Only ever split, never merged
+/// (docs/explain/partitions.md#split-for-heat).
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges {
-    /// Where each begins; the first at [`KeyPosition::MIN`]. Apart from the partitions, so that a search touches little memory.
+    /// Where each begins; the first at [`KeyPosition::MIN`]. Apart from the partitions, so that a
+    /// search touches little memory.
     froms: Vec<KeyPosition>,
     guide: Guide,
     pub all: Vec<Partition>,
@@ -111,7 +113,8 @@ impl Ranges {
         ids
     }
 
-    /// The middle of a partition's range: between item collections while it holds more than one position.
+    /// The middle of a partition's range: between item collections while it holds more than one
+    /// position.
     pub(crate) fn middle(&self, at: usize) -> Option<KeyPosition> {
         let (from, last) = self.bounds(at);
         let point = if from.position < last {
@@ -123,12 +126,14 @@ impl Ranges {
         self.splits(at, point).then_some(point)
     }
 
-    /// Splits every range that is wider than its share of `needed` equal ones into equal parts, as few as will do. Then no range
-    /// is asked for more than its ceiling by traffic that is spread evenly over the keys. `halves`: by halving only.
+    /// Splits every range that is wider than its share of `needed` equal ones into equal parts, as
+    /// few as will do. Then no range is asked for more than its ceiling by traffic that is spread
+    /// evenly over the keys. `halves`: by halving only.
     pub(crate) fn grow(&mut self, now: u64, needed: usize, halves: bool) {
         for at in (0..self.all.len()).rev() {
             let (from, last) = self.bounds(at);
-            // How many shares of the line this range holds, rounded up; less one position, by which equal ranges differ.
+            // How many shares of the line this range holds, rounded up; less one position, by which
+            // equal ranges differ.
             let shares = (u128::from(last - from.position) * needed.max(1) as u128) >> 64;
             let parts = u64::try_from(shares).unwrap_or(u64::MAX).saturating_add(1);
             let parts = if halves { parts.next_power_of_two() } else { parts };
@@ -136,7 +141,8 @@ impl Ranges {
         }
     }
 
-    /// Cuts a partition into so many equal ranges, from the last to the first. Item collections stay whole.
+    /// Cuts a partition into so many equal ranges, from the last to the first. Item collections
+    /// stay whole.
     fn cut(&mut self, now: u64, at: usize, parts: u64) {
         let (from, last) = self.bounds(at);
         let width = u128::from(last - from.position) + 1;
@@ -150,8 +156,9 @@ impl Ranges {
     }
 }
 
-/// Where to look for a position: the line in equal parts, and for each which partition holds its start. A search that
-/// halves the partitions takes a turn at random for every half, which a processor cannot foresee; this takes nearly none.
+/// Where to look for a position: the line in equal parts, and for each which partition holds its
+/// start. A search that halves the partitions takes a turn at random for every half, which a
+/// processor cannot foresee; this takes nearly none.
 #[derive(Clone, Debug)]
 struct Guide {
     /// One for each part, and the last partition behind them.

@@ -1,5 +1,5 @@
-//! A table, or one global index of a table: its own bucket and its partitions. Indexes have partitions of their own
-//! that behave like a table's (docs/explain/partitions.md#indexes).
+//! A table, or one global index of a table: its own bucket and its partitions. Indexes have
+//! partitions of their own that behave like a table's (docs/explain/partitions.md#indexes).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -208,7 +208,8 @@ impl Resource {
             let count = count.min(self.capacity.bucket(access).open_for(step, units));
             (at, Ok(Passed { at, lane }), count)
         } else {
-            // While the partition stays open, it is the table that refuses: an open partition pays nothing then.
+            // While the partition stays open, it is the table that refuses: an open partition pays
+            // nothing then.
             (at, Err(self.capacity.cause(access)), self.capacity.bucket(access).closed_for(step))
         }
     }
@@ -263,7 +264,8 @@ pub struct ResourceSnapshot {
     pub reads: u64,
     /// Write units per second that it takes in now, over all partitions.
     pub writes: u64,
-    /// Read units per second of its warm throughput (docs/explain/partitions.md#how-much-a-table-may-take).
+    /// Read units per second of its warm throughput
+    /// (docs/explain/partitions.md#how-much-a-table-may-take).
     pub warm_reads: u64,
     /// Write units per second of its warm throughput.
     pub warm_writes: u64,

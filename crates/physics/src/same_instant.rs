@@ -1,7 +1,9 @@
-//! Admits simultaneous requests that differ only by key position in one step. The counts are those of requests that come one by one.
+//! Admits simultaneous requests that differ only by key position in one step. The counts are those
+//! of requests that come one by one.
 //!
-//! No time passes between the requests, so the answer of one partition does not depend on the others. As long as the gates that all
-//! requests share stay open, the requests of each partition are counted together. Only heat samples are taken one by one.
+//! No time passes between the requests, so the answer of one partition does not depend on the
+//! others. As long as the gates that all requests share stay open, the requests of each partition
+//! are counted together. Only heat samples are taken one by one.
 
 use crate::batch::{alone, run};
 use crate::demand::{Access, Demand};
@@ -13,8 +15,9 @@ use crate::tables::Tables;
 use crate::units::Units;
 
 impl Tables {
-    /// How many requests in a row, at most `count`, find room for all `demands` if they come now and each pays for them. Nothing is
-    /// paid. Demands that are not [`KeyRange::At`] or share a table or index are not counted so: 1 if there is room for one.
+    /// How many requests in a row, at most `count`, find room for all `demands` if they come now
+    /// and each pays for them. Nothing is paid. Demands that are not [`KeyRange::At`] or share a
+    /// table or index are not counted so: 1 if there is room for one.
     pub fn room(&mut self, now: u64, demands: &[Demand], count: u64) -> u64 {
         let mut room = if alone(demands) { count } else { count.min(1) };
         for demand in demands {
@@ -32,8 +35,9 @@ impl Tables {
         room
     }
 
-    /// Offers one request for each of `points`, in their order and all of them now: `shared`, and `each` at that point. How many were
-    /// admitted: the same counts, and the same state afterwards, as that many calls of [`Tables::offer`].
+    /// Offers one request for each of `points`, in their order and all of them now: `shared`, and
+    /// `each` at that point. How many were admitted: the same counts, and the same state
+    /// afterwards, as that many calls of [`Tables::offer`].
     pub fn offer_each(&mut self, now: u64, shared: &[Demand], each: &Demand, points: &[KeyPosition]) -> u64 {
         let mut hits = std::mem::take(&mut self.hit_counts);
         let together = self.offer_together(now, shared, each, points, &mut hits);
@@ -50,7 +54,8 @@ impl Tables {
         })
     }
 
-    /// `None`, and nothing is changed, where one request's fate may depend on another's at some other partition.
+    /// `None`, and nothing is changed, where one request's fate may depend on another's at some
+    /// other partition.
     fn offer_together(
         &mut self,
         now: u64,
@@ -66,7 +71,8 @@ impl Tables {
         }
         let (Some(resource), rules, events) = self.parts(each.on) else { return None };
         resource.pass(now, rules, events);
-        // A request that is refused at its own point pays nothing to what it shares, which then has room for another.
+        // A request that is refused at its own point pays nothing to what it shares, which then has
+        // room for another.
         let whole = !shared.is_empty();
         let admitted = resource.take_points(&run(now, 0, count, each), points, hits, whole)?;
         for demand in shared {
@@ -79,8 +85,8 @@ impl Tables {
 }
 
 impl Resource {
-    /// Admits and pays what each point's partition has room for; `whole`: all or, with `None`, nothing. Also `None` where the table's own
-    /// gate may close on the way.
+    /// Admits and pays what each point's partition has room for; `whole`: all or, with `None`,
+    /// nothing. Also `None` where the table's own gate may close on the way.
     fn take_points(
         &mut self,
         run: &Run,

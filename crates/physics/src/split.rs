@@ -1,4 +1,5 @@
-//! Chooses where a hot partition is split, or why not (docs/explain/partitions.md#split-for-heat). A plain function of the sampled traffic.
+//! Chooses where a hot partition is split, or why not (docs/explain/partitions.md#split-for-heat).
+//! A plain function of the sampled traffic.
 
 use crate::heat::Sample;
 use crate::key_position::{KeyPosition, SortKey};
@@ -6,8 +7,8 @@ use crate::key_position::{KeyPosition, SortKey};
 /// Fewer samples than these say nothing.
 const ENOUGH: usize = 32;
 
-/// A split between item collections is taken if it leaves no more than this share of the traffic on one side, in
-/// hundredths. If not, a better one may fall inside a collection.
+/// A split between item collections is taken if it leaves no more than this share of the traffic on
+/// one side, in hundredths. If not, a better one may fall inside a collection.
 const FAIR: usize = 75;
 
 /// A split that leaves more than this on one side gains nothing, in hundredths.
@@ -18,11 +19,13 @@ const USELESS: usize = 95;
 pub enum Refusal {
     /// Nearly all traffic goes to one item.
     SingleItem,
-    /// Nearly all traffic goes to one item collection, along a sort key that only rises or only falls.
+    /// Nearly all traffic goes to one item collection, along a sort key that only rises or only
+    /// falls.
     MonotonicSortKey,
     /// Nearly all traffic goes to one item collection of a table with a local index.
     LocalIndex,
-    /// Nearly all traffic goes to one item collection, and [`crate::Rules::one_key_one_partition`] is on.
+    /// Nearly all traffic goes to one item collection, and [`crate::Rules::one_key_one_partition`]
+    /// is on.
     OneKey,
 }
 
@@ -107,8 +110,9 @@ fn single(sorted: &[KeyPosition]) -> bool {
     most * 100 > sorted.len() * USELESS
 }
 
-/// Whether the traffic on a collection only rises or only falls along the sort key (docs/explain/partitions.md#split-for-heat), up to one step in
-/// ten: requests overtake each other. Judged by the writes, where there are any to speak of.
+/// Whether the traffic on a collection only rises or only falls along the sort key
+/// (docs/explain/partitions.md#split-for-heat), up to one step in ten: requests overtake each
+/// other. Judged by the writes, where there are any to speak of.
 fn monotonic(samples: &[Sample], position: u64) -> bool {
     let of = |writes: bool| -> Vec<SortKey> {
         let these =

@@ -1,12 +1,14 @@
-//! Stored bytes: partitions that outgrow 10 GB split (docs/explain/partitions.md#split-for-heat), and item collections under a local index that outgrow it
-//! are refused (docs/explain/partitions.md#indexes).
+//! Stored bytes: partitions that outgrow 10 GB split (docs/explain/partitions.md#split-for-heat),
+//! and item collections under a local index that outgrow it are refused
+//! (docs/explain/partitions.md#indexes).
 
 use crate::ceilings::PARTITION_BYTES;
 use crate::demand::ResourceId;
 use crate::key_position::KeyPosition;
 use crate::tables::Tables;
 
-/// An item collection of a table with local indexes would hold more than 10 GB: `ItemCollectionSizeLimitExceededException`.
+/// An item collection of a table with local indexes would hold more than 10 GB:
+/// `ItemCollectionSizeLimitExceededException`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectionFull;
 
@@ -19,11 +21,13 @@ impl std::fmt::Display for CollectionFull {
 impl std::error::Error for CollectionFull {}
 
 impl Tables {
-    /// Says that an item grew by so many bytes, or shrank if negative; with local indexes, their entries included.
+    /// Says that an item grew by so many bytes, or shrank if negative; with local indexes, their
+    /// entries included.
     ///
     /// # Errors
-    /// [`CollectionFull`] if the table has local indexes and this would take the item collection over 10 GB; then nothing
-    /// was changed. The collection's size is counted from what this call was told since the model was made.
+    /// [`CollectionFull`] if the table has local indexes and this would take the item collection
+    /// over 10 GB; then nothing was changed. The collection's size is counted from what this call
+    /// was told since the model was made.
     pub fn store(&mut self, on: ResourceId, point: KeyPosition, bytes: i64) -> Result<(), CollectionFull> {
         let Some(resource) = self.get(on) else { return Ok(()) };
         if resource.local_indexes && bytes > 0 {

@@ -12,7 +12,8 @@ use crate::resource::{Resource, ResourceSnapshot};
 use crate::rules::Rules;
 use crate::units::Units;
 
-/// All tables of one store. Keeps no clock: `now` is nanoseconds on one monotonic clock, the same for every call.
+/// All tables of one store. Keeps no clock: `now` is nanoseconds on one monotonic clock, the same
+/// for every call.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     pub(crate) rules: Rules,
@@ -47,7 +48,8 @@ impl Tables {
         own
     }
 
-    /// Changes the capacity of a table or index, at once. Does nothing if it already is so, or if it is gone.
+    /// Changes the capacity of a table or index, at once. Does nothing if it already is so, or if
+    /// it is gone.
     pub fn update(&mut self, now: u64, on: ResourceId, mode: Mode) {
         let (Some(resource), rules, events) = self.parts(on) else { return };
         resource.pass(now, rules, events);
@@ -57,8 +59,8 @@ impl Tables {
         }
     }
 
-    /// Raises the warm throughput of a table or index, units per second, with the partitions for it, at once. Never lowers
-    /// it (docs/explain/partitions.md#how-much-a-table-may-take).
+    /// Raises the warm throughput of a table or index, units per second, with the partitions for
+    /// it, at once. Never lowers it (docs/explain/partitions.md#how-much-a-table-may-take).
     pub fn warm_up(&mut self, now: u64, on: ResourceId, reads: u64, writes: u64) {
         let (Some(resource), rules, events) = self.parts(on) else { return };
         resource.pass(now, rules, events);
@@ -67,15 +69,16 @@ impl Tables {
         self.revision += 1;
     }
 
-    /// Says whether a table has local indexes: then no split falls inside its item collections (docs/explain/partitions.md#split-for-heat).
+    /// Says whether a table has local indexes: then no split falls inside its item collections
+    /// (docs/explain/partitions.md#split-for-heat).
     pub fn set_local_indexes(&mut self, table: ResourceId, any: bool) {
         if let Some(resource) = self.get(table) {
             resource.local_indexes = any;
         }
     }
 
-    /// Makes a table's global indexes those given: new ones start fresh, known ones change their capacity, others go.
-    /// Their ids, in the order given; none if there is no such table.
+    /// Makes a table's global indexes those given: new ones start fresh, known ones change their
+    /// capacity, others go. Their ids, in the order given; none if there is no such table.
     pub fn set_indexes(&mut self, now: u64, name: &str, indexes: &[(Arc<str>, Mode)]) -> Vec<ResourceId> {
         let Some((table, mut named)) = self.names.remove_entry(name) else { return Vec::new() };
         let before = std::mem::take(&mut named.indexes);
@@ -125,12 +128,14 @@ impl Tables {
         Some((&resource.table, resource.index.as_ref()))
     }
 
-    /// Admits all the demands or none. Each must find tokens above zero in its table's or index's bucket and in its
-    /// partitions' buckets; it need not find all it will cost (post-paid). An admitted demand pays its `units` at once;
-    /// where those were a lower bound, [`Tables::debit`] settles the rest.
+    /// Admits all the demands or none. Each must find tokens above zero in its table's or index's
+    /// bucket and in its partitions' buckets; it need not find all it will cost (post-paid). An
+    /// admitted demand pays its `units` at once; where those were a lower bound, [`Tables::debit`]
+    /// settles the rest.
     ///
-    /// A write and its index entries are one list, the table's own demand first: entries are applied later, within what
-    /// an index partition's queue holds, and a full queue refuses the write (back-pressure, docs/explain/partitions.md#indexes).
+    /// A write and its index entries are one list, the table's own demand first: entries are
+    /// applied later, within what an index partition's queue holds, and a full queue refuses the
+    /// write (back-pressure, docs/explain/partitions.md#indexes).
     ///
     /// A demand on a table or index that is gone is admitted: the store answers for it.
     ///
@@ -198,8 +203,9 @@ impl Tables {
         }
     }
 
-    /// Settles an admitted demand: it really cost `units`, of which the lower bound is paid. More goes into debt, less
-    /// is given back (nothing at all for a request that the store refused as invalid).
+    /// Settles an admitted demand: it really cost `units`, of which the lower bound is paid. More
+    /// goes into debt, less is given back (nothing at all for a request that the store refused as
+    /// invalid).
     pub fn debit(&mut self, now: u64, demand: &Demand, units: Units) {
         let (Some(resource), rules, events) = self.parts(demand.on) else { return };
         resource.pass(now, rules, events);
@@ -210,21 +216,22 @@ impl Tables {
         }
     }
 
-    /// Lets time pass for all tables, so that what is due happens even where no request comes. Requests do so by themselves
-    /// for what they touch.
+    /// Lets time pass for all tables, so that what is due happens even where no request comes.
+    /// Requests do so by themselves for what they touch.
     pub fn advance(&mut self, now: u64) {
         for resource in self.resources.iter_mut().flatten() {
             resource.pass(now, &self.rules, &mut self.events);
         }
     }
 
-    /// Takes what happened since the last call, oldest first within a table or index. At most the latest 10,000 events are
-    /// kept.
+    /// Takes what happened since the last call, oldest first within a table or index. At most the
+    /// latest 10,000 events are kept.
     pub fn take_events(&mut self) -> Vec<Event> {
         self.events.take()
     }
 
-    /// The partitions of a table, then of each of its global indexes; `None` if there is no such table.
+    /// The partitions of a table, then of each of its global indexes; `None` if there is no such
+    /// table.
     pub fn snapshot(&mut self, now: u64, name: &str) -> Option<Vec<ResourceSnapshot>> {
         let named = self.names.get(name)?;
         let ids: Vec<ResourceId> =

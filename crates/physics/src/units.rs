@@ -2,8 +2,8 @@
 
 use std::ops::{Add, AddAssign};
 
-/// An amount of read or write capacity. Kept in billionths of a unit: a rate of one unit per second is then one
-/// billionth per nanosecond, and no bucket ever rounds.
+/// An amount of read or write capacity. Kept in billionths of a unit: a rate of one unit per second
+/// is then one billionth per nanosecond, and no bucket ever rounds.
 ///
 /// Holds up to 18 billion units; sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,7 +14,8 @@ impl Units {
     pub const ZERO: Units = Units(0);
     /// One unit.
     pub const ONE: Units = Units(1_000_000_000);
-    /// Half a unit: an eventually consistent read of up to 4 KB (docs/explain/partitions.md#sources).
+    /// Half a unit: an eventually consistent read of up to 4 KB
+    /// (docs/explain/partitions.md#sources).
     pub const HALF: Units = Units(500_000_000);
 
     /// Whole units.
@@ -22,7 +23,8 @@ impl Units {
         Units(count.saturating_mul(Units::ONE.0))
     }
 
-    /// From a figure as it stands in `ConsumedCapacity`; nothing for what is no amount (negative, not a number).
+    /// From a figure as it stands in `ConsumedCapacity`; nothing for what is no amount (negative,
+    /// not a number).
     pub fn from_f64(figure: f64) -> Units {
         #[allow(
             clippy::cast_possible_truncation,
@@ -56,7 +58,8 @@ impl Units {
         Units(self.0.saturating_mul(count))
     }
 
-    /// Share `nth` of `self` divided over `count`: shares add up to `self` exactly, the first ones are the larger.
+    /// Share `nth` of `self` divided over `count`: shares add up to `self` exactly, the first ones
+    /// are the larger.
     pub(crate) fn share(self, nth: usize, count: usize) -> Units {
         let (nth, count) = (nth as u64, (count as u64).max(1));
         Units(self.0 / count + u64::from(nth < self.0 % count))

@@ -1,4 +1,5 @@
-//! AWS's own experiments (docs/explain/partitions.md#tested-against): one loader, a table of IP ranges, partition keys chosen well and badly.
+//! AWS's own experiments (docs/explain/partitions.md#tested-against): one loader, a table of IP
+//! ranges, partition keys chosen well and badly.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
 
@@ -12,8 +13,8 @@ const ITEMS: u64 = 360_000;
 /// First octets of addresses.
 const OCTETS: u64 = 220;
 
-/// The loader is one loop: it sends item after item, 10,000 a second at best, and each again until it is taken.
-/// Items admitted in each second.
+/// The loader is one loop: it sends item after item, 10,000 a second at best, and each again until
+/// it is taken. Items admitted in each second.
 fn loader(tables: &mut Tables, items: impl Iterator<Item = Demand>, limit: u64) -> Vec<u64> {
     let mut seconds = Vec::new();
     let mut attempt = 0;

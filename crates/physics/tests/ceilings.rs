@@ -29,7 +29,8 @@ fn offer(tables: &mut Tables, from: u64, seconds: u64, rate: u64, demand: &Deman
 
 #[test]
 fn six_hundred_strong_reads_of_a_20_kb_item() {
-    // docs/explain/partitions.md#two-gates: 20 KB is 5 units, so 600 reads a second are 3,000 units.
+    // docs/explain/partitions.md#two-gates: 20 KB is 5 units, so 600 reads a second are 3,000
+    // units.
     let read = demand(Access::Strong, at(7), Units::whole(5));
     assert_eq!(offer(&mut table(Mode::ON_DEMAND), 0, 20, 600, &read), 12_000);
     let admitted = offer(&mut table(Mode::ON_DEMAND), 0, 20, 1_200, &read);
@@ -38,7 +39,8 @@ fn six_hundred_strong_reads_of_a_20_kb_item() {
 
 #[test]
 fn four_hundred_units_over_four_partitions() {
-    // docs/explain/partitions.md#two-gates: three partitions at 50/s and one at 150/s, 300 of the table's 400. Instant adaptive capacity: no throttle.
+    // docs/explain/partitions.md#two-gates: three partitions at 50/s and one at 150/s, 300 of the
+    // table's 400. Instant adaptive capacity: no throttle.
     let mut tables = table(Mode::ON_DEMAND);
     tables.update(0, support::first_id(), Mode::Provisioned { read: 400, write: 400 });
     let partitions = &tables.snapshot(0, "t").unwrap()[0].partitions;
@@ -61,7 +63,8 @@ fn credit_of_300_seconds_and_no_more() {
     let write = demand(Access::Write, at(0), Units::ONE);
     // A new table has left nothing unused: one second's worth, then its rate.
     assert!((10..=21).contains(&offer(&mut tables, 0, 1, 1_000, &write)));
-    // After a long rest it has 3,000 units, which the partition lets out at no more than 1,000 a second (+ its own half second).
+    // After a long rest it has 3,000 units, which the partition lets out at no more than 1,000 a
+    // second (+ its own half second).
     let admitted = offer(&mut tables, 10_000, 1, 5_000, &write);
     assert!((1_499..=1_501).contains(&admitted), "{admitted}");
     let admitted = offer(&mut tables, 10_001, 10, 5_000, &write);
@@ -132,8 +135,9 @@ fn live_rates_per_partition() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever is asked, and however late the real cost comes: each partition gives at most its ceiling over the time,
-    /// half a second's burst, and what the requests in flight cost beyond what they had paid.
+    /// Whatever is asked, and however late the real cost comes: each partition gives at most its
+    /// ceiling over the time, half a second's burst, and what the requests in flight cost beyond
+    /// what they had paid.
     #[test]
     fn never_more_than_the_ceilings(
         trace in prop::collection::vec((0u64..400_000_000, 0u64..4, any::<bool>(), 1u64..800, 0u64..1_200), 1..400),
@@ -168,7 +172,8 @@ proptest! {
             if let Some((read, write)) = provisioned {
                 for (side, rate) in [(0, read), (1, write)] {
                     let spent: u64 = spent.iter().map(|partition| partition[side]).sum();
-                    // The bucket held the on-demand quota's second when the mode changed: up to 300 s of the new rate.
+                    // The bucket held the on-demand quota's second when the mode changed: up to 300
+                    // s of the new rate.
                     let start = (300 * rate).min(40_000);
                     let allowed = u128::from(rate) * u128::from(now) / u128::from(SECOND) + u128::from(start + overshoot);
                     prop_assert!(u128::from(spent) <= allowed, "{spent} > {allowed} at {now}");
@@ -177,7 +182,8 @@ proptest! {
         }
     }
 
-    /// Refunds never mint tokens: what is refused as invalid costs nothing, and nothing is gained by it.
+    /// Refunds never mint tokens: what is refused as invalid costs nothing, and nothing is gained
+    /// by it.
     #[test]
     fn a_refund_is_no_gain(refused in 0u64..100, rate in 1u64..2_000) {
         let mut tables = table(Mode::Provisioned { read: 1, write: rate });

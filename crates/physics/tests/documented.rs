@@ -1,5 +1,6 @@
-//! Figures that AWS's documentation gives, exactly (docs/explain/partitions.md#sources). The numbers in the tests' names are those of the
-//! notes that they were collected in: s1 ceilings, s2 counts of partitions, s4 and s6 splits, s7 growth, s11 to s15 units and sizes.
+//! Figures that AWS's documentation gives, exactly (docs/explain/partitions.md#sources). The
+//! numbers in the tests' names are those of the notes that they were collected in: s1 ceilings, s2
+//! counts of partitions, s4 and s6 splits, s7 growth, s11 to s15 units and sizes.
 
 mod support;
 
@@ -79,7 +80,8 @@ fn uniform(tables: &mut Tables, id: ResourceId, from: u64, rate: u64) -> f64 {
 #[test]
 fn s7_3_a_table_at_its_warm_rate_over_uniform_keys_is_not_throttled() {
     for rate in [4_000, 4_100, 4_900, 5_000, 6_500, 7_000, 9_000, 13_000, 29_000] {
-        // Warmed from the start, grown by use, switched to on-demand, and raised while it is provisioned.
+        // Warmed from the start, grown by use, switched to on-demand, and raised while it is
+        // provisioned.
         let rules = || Rules { quotas: Quotas::NONE, splits: false, ..Rules::default() };
         let mut warmed = Tables::new(rules());
         let id = warmed.create(0, "table".into(), Mode::ON_DEMAND);
@@ -115,7 +117,8 @@ fn s7_3_a_table_at_its_warm_rate_over_uniform_keys_is_not_throttled() {
 fn a_table_that_was_split_for_heat_still_carries_what_it_is_raised_to() {
     let mut tables = Tables::new(Rules { quotas: Quotas::NONE, ..Rules::default() });
     let id = tables.create(0, "table".into(), Mode::Provisioned { read: 1, write: 4_000 });
-    // One key with random sort keys is split again and again: many partitions, three of them as wide as before.
+    // One key with random sort keys is split again and again: many partitions, three of them as
+    // wide as before.
     load(&mut tables, 0, 1_500, 3_500, |nth| {
         write(id, KeyRange::At(KeyPosition::new(7, SortKey::ordinal(shuffled(nth)))))
     });
@@ -153,7 +156,8 @@ fn s6_2_a_single_hot_item_is_not_split() {
     assert!(matches!(partitions[0].health, heatsink_physics::Health::Stuck(_)), "{partitions:?}");
 }
 
-/// Another key's traffic on the same partition is parted from a hot item, which then has its ceiling for itself.
+/// Another key's traffic on the same partition is parted from a hot item, which then has its
+/// ceiling for itself.
 #[test]
 fn s4_4_a_hot_item_is_isolated() {
     let (mut tables, id) = on_demand(0);

@@ -1,4 +1,5 @@
-//! Global indexes: partitions of their own, a queue, and back-pressure on the table (docs/explain/partitions.md#indexes).
+//! Global indexes: partitions of their own, a queue, and back-pressure on the table
+//! (docs/explain/partitions.md#indexes).
 
 mod support;
 
@@ -32,7 +33,8 @@ fn an_index_has_partitions_of_its_own() {
     assert_eq!(tables.admit(0, &[entry]), Ok(()), "an index that is gone is the store's to answer for");
 }
 
-/// docs/explain/partitions.md#indexes: a hot index key holds back the writes of all table keys that fall into it, and no others.
+/// docs/explain/partitions.md#indexes: a hot index key holds back the writes of all table keys that
+/// fall into it, and no others.
 #[test]
 fn a_hot_index_key_holds_back_the_table() {
     let (mut tables, own) = on_demand(0);

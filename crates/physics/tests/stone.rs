@@ -1,5 +1,6 @@
-//! A. Stone's load tests on one partition key with random sort keys (docs/explain/partitions.md#tested-against): the shapes, not the minutes.
-//! An on-demand table; reads are strongly consistent; split for heat is what is seen.
+//! A. Stone's load tests on one partition key with random sort keys
+//! (docs/explain/partitions.md#tested-against): the shapes, not the minutes. An on-demand table;
+//! reads are strongly consistent; split for heat is what is seen.
 
 mod support;
 
@@ -14,7 +15,8 @@ fn item(key: &str, nth: u64) -> KeyRange {
     KeyRange::At(KeyPosition::new(position(key.as_bytes()), SortKey::ordinal(shuffled(nth))))
 }
 
-/// Writes and reads side by side for a while, each at its own rate; what was admitted of both in each second.
+/// Writes and reads side by side for a while, each at its own rate; what was admitted of both in
+/// each second.
 fn both(
     tables: &mut Tables,
     id: ResourceId,

@@ -1,11 +1,14 @@
 //! A worker's right to write: an item of its own, the *claim*, that every write of it checks.
 //!
-//! A claim is created by a transaction that checks the record, is checked by each write of its worker in the same transaction, and is deleted by the
-//! coordinator before the next phase. So nothing that a worker sent lands later, however late it is. Each worker has its own, because two
-//! transactions that check one item conflict. The claim of a mover also says how far it came: whoever takes over begins there.
+//! A claim is created by a transaction that checks the record, is checked by each write of its
+//! worker in the same transaction, and is deleted by the coordinator before the next phase. So
+//! nothing that a worker sent lands later, however late it is. Each worker has its own, because two
+//! transactions that check one item conflict. The claim of a mover also says how far it came:
+//! whoever takes over begins there.
 //!
-//! The coordinator closes the record before it deletes claims: otherwise a worker that wakes between the deletion and the next phase would make
-//! itself a new one. Not here: what the worker does with its right.
+//! The coordinator closes the record before it deletes claims: otherwise a worker that wakes
+//! between the deletion and the next phase would make itself a new one. Not here: what the worker
+//! does with its right.
 
 use crate::record::{Record, State};
 use crate::rules::{Rule, Rules};
@@ -26,7 +29,8 @@ enum At {
     Gone,
 }
 
-/// The transaction that creates a claim: put the worker's item if there is none; the record has that version.
+/// The transaction that creates a claim: put the worker's item if there is none; the record has
+/// that version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Create {
     /// The worker.
@@ -47,7 +51,8 @@ pub enum Created {
 }
 
 impl Claim {
-    /// A claim to be made by a worker that read this record. `None` where the record has no work for workers.
+    /// A claim to be made by a worker that read this record. `None` where the record has no work
+    /// for workers.
     pub fn new(worker: u64, record: Record, rules: Rules) -> Option<Self> {
         match record.state {
             State::Moving { phase, closing: false } if phase.has_workers() => {

@@ -1,7 +1,9 @@
 //! Takes one key from phase to phase, to its new layout or back to the old one.
 //!
-//! A coordinator may die anywhere: what it has to remember is the [`Record`], and any other one takes over from that. Two at once do no harm, because
-//! every write of the record is conditional on its version. Not here: whether the move is wise, which layouts they are, how anything is stored.
+//! A coordinator may die anywhere: what it has to remember is the [`Record`], and any other one
+//! takes over from that. Two at once do no harm, because every write of the record is conditional
+//! on its version. Not here: whether the move is wise, which layouts they are, how anything is
+//! stored.
 
 use std::time::Duration;
 
@@ -42,7 +44,8 @@ enum At {
 }
 
 impl Coordinator {
-    /// A new change of a key. `None` unless the record is settled: then take over first. `straggler` is how late a call may land.
+    /// A new change of a key. `None` unless the record is settled: then take over first.
+    /// `straggler` is how late a call may land.
     pub fn begin(record: Record, change: Change, straggler: Duration, rules: Rules) -> Option<Self> {
         let State::Stable { settled: true, .. } = record.state else { return None };
         let state = State::Moving { phase: Phase::Reserve, closing: false };
@@ -50,8 +53,9 @@ impl Coordinator {
         Some(Coordinator { record, change, at, clean: true, held: None, cancelled: false, straggler, rules })
     }
 
-    /// Goes on with a record that another coordinator left, or that this one wrote without learning of it. It is written and published once more, so
-    /// that the other one can write nothing any more. `None` if there is nothing to do. `change` is the one on record.
+    /// Goes on with a record that another coordinator left, or that this one wrote without learning
+    /// of it. It is written and published once more, so that the other one can write nothing any
+    /// more. `None` if there is nothing to do. `change` is the one on record.
     pub fn take_over(record: Record, change: Change, straggler: Duration, rules: Rules) -> Option<Self> {
         let state = match record.state {
             State::Stable { settled: true, .. } => return None,
@@ -95,8 +99,8 @@ impl Coordinator {
         self.record
     }
 
-    /// Goes back to the old layout, if nothing has been written to the new one. Only while nothing of [`next`](Self::next) is under way. Says whether
-    /// it does.
+    /// Goes back to the old layout, if nothing has been written to the new one. Only while nothing
+    /// of [`next`](Self::next) is under way. Says whether it does.
     pub fn cancel(&mut self) -> bool {
         let State::Moving { phase, .. } = self.record.state else { return false };
         // In PREPARE readers look for what is put into the buckets of a step under its new number.
@@ -113,8 +117,9 @@ impl Coordinator {
         true
     }
 
-    /// Whether [`next`](Self::next) is done although layouts are frozen. A step waits where writes go on: before RESERVE, PREPARE and HOLD, and at the end of
-    /// MOVE. Where they wait it goes forward, and so does whatever goes back. What a takeover publishes is on record already.
+    /// Whether [`next`](Self::next) is done although layouts are frozen. A step waits where writes
+    /// go on: before RESERVE, PREPARE and HOLD, and at the end of MOVE. Where they wait it goes
+    /// forward, and so does whatever goes back. What a takeover publishes is on record already.
     pub fn goes_on_while_frozen(&self) -> bool {
         let At::Writing { state, publish: true } = self.at else { return true };
         match self.record.state {
@@ -178,7 +183,8 @@ impl Coordinator {
                 let wait = !self.clean && self.rules.keep(Rule::WidenAfterStragglers);
                 if wait { self.wait(now) } else { self.widen() }
             }
-            // What may land late puts nothing into the buckets of a step: since RESERVE it has waited.
+            // What may land late puts nothing into the buckets of a step: since RESERVE it has
+            // waited.
             State::Moving { phase: Phase::Prepare, .. } if self.change == Change::Step => self.widen(),
             State::Moving { phase: Phase::Prepare, .. } if !self.rules.keep(Rule::HighWaterAfterHold) => {
                 self.at = At::Marking;

@@ -1,10 +1,13 @@
 //! Brings a key's items over: walks the old copies and has each pulled, as fast as it may.
 //!
-//! A walk from the very beginning that finds nothing to pull ends the move; until then there is another walk. Whoever takes over begins where the
-//! dead mover's claim says, and ends with such a walk all the same. In MOVE no old copy is ever added, so the walks get shorter. Every read of a walk
-//! is strongly consistent and sent in this MOVE: a replica that lags may lack an item, or show one as it was.
+//! A walk from the very beginning that finds nothing to pull ends the move; until then there is
+//! another walk. Whoever takes over begins where the dead mover's claim says, and ends with such a
+//! walk all the same. In MOVE no old copy is ever added, so the walks get shorter. Every read of a
+//! walk is strongly consistent and sent in this MOVE: a replica that lags may lack an item, or show
+//! one as it was.
 //!
-//! Not here: the transactions of a pull ([`Pull`](crate::Pull)), the right to send them ([`Claim`](crate::Claim)).
+//! Not here: the transactions of a pull ([`Pull`](crate::Pull)), the right to send them
+//! ([`Claim`](crate::Claim)).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -52,7 +55,8 @@ pub struct Moved<K> {
 /// What a mover wants.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MoverDo<K, T> {
-    /// Read a page of old copies after this place, and give those that belong elsewhere to [`Mover::page`].
+    /// Read a page of old copies after this place, and give those that belong elsewhere to
+    /// [`Mover::page`].
     Read {
         /// Where to begin, exclusively.
         after: Option<K>,
@@ -75,7 +79,8 @@ pub enum MoverDo<K, T> {
 }
 
 impl<K: Ord + Clone, T> Mover<K, T> {
-    /// A mover that begins at the place where another one came to, and has at most `parallel` pulls under way.
+    /// A mover that begins at the place where another one came to, and has at most `parallel` pulls
+    /// under way.
     pub fn new(from: Option<K>, parallel: usize, rules: Rules) -> Self {
         Mover {
             whole_walk: from.is_none(),
@@ -159,12 +164,14 @@ impl<K: Ord + Clone, T> Mover<K, T> {
         self.pace.spent(now, units, rate);
     }
 
-    /// `units` of the old partition were spent on a page, at this rate. They hold up the next page, and no pull.
+    /// `units` of the old partition were spent on a page, at this rate. They hold up the next page,
+    /// and no pull.
     pub fn spent_reading(&mut self, now: MonotonicInstant, units: u32, rate: u32) {
         self.reads.spent(now, units, rate);
     }
 
-    /// Where another mover would begin, to be kept in the claim. A walk that only looks is not continued.
+    /// Where another mover would begin, to be kept in the claim. A walk that only looks is not
+    /// continued.
     pub fn cursor(&self) -> Option<&K> {
         self.cursor.as_ref()
     }

@@ -1,13 +1,15 @@
 //! How fast a worker may go: units per second, as the drained partition can spare.
 //!
-//! Not here: how many those are. Whoever drives the worker says it with every look, and may say nought for a pause.
+//! Not here: how many those are. Whoever drives the worker says it with every look, and may say
+//! nought for a pause.
 
 use std::time::Duration;
 
 use heatsink_env::MonotonicInstant;
 
-/// Up to so much lateness is made up for. A timer of whole milliseconds wakes who waits for 4 ms after 5: without this a fifth of the rate is lost. It is
-/// longer than a timer or a request is late, and far shorter than what a partition keeps for bursts.
+/// Up to so much lateness is made up for. A timer of whole milliseconds wakes who waits for 4 ms
+/// after 5: without this a fifth of the rate is lost. It is longer than a timer or a request is
+/// late, and far shorter than what a partition keeps for bursts.
 const LATE: Duration = Duration::from_millis(100);
 
 /// When the next units may be spent.
@@ -23,7 +25,8 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// `units` were spent at `now`, at a rate of `rate` units per second. At no rate the clock stands still.
+    /// `units` were spent at `now`, at a rate of `rate` units per second. At no rate the clock
+    /// stands still.
     pub fn spent(&mut self, now: MonotonicInstant, units: u32, rate: u32) {
         let nanos = u64::from(units) * 1_000_000_000 / u64::from(rate.max(1));
         // Who is late keeps the rate. What was not spent for longer is not saved up.
@@ -63,7 +66,8 @@ mod tests {
         while now < 15_000 {
             pace.spent(at(now), 4, 1_000);
             units += 4;
-            // A timer of whole milliseconds that is one late, and every second a pause for something else.
+            // A timer of whole milliseconds that is one late, and every second a pause for
+            // something else.
             let until = pace.wait(at(now)).map_or(now, |until| until.0.div_ceil(1_000_000) + 1);
             now = until + if units % 1_000 == 0 { 40 } else { 0 };
         }

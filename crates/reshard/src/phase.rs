@@ -1,7 +1,8 @@
 //! The phases of a move, and what a request does in each: the whole table in one function.
 //!
-//! Only for items whose slot changes. An item that has the same slot in both layouts is read and written there in every phase; a key that does not
-//! move is in no phase. Not here: when a phase ends ([`Coordinator`](crate::Coordinator)).
+//! Only for items whose slot changes. An item that has the same slot in both layouts is read and
+//! written there in every phase; a key that does not move is in no phase. Not here: when a phase
+//! ends ([`Coordinator`](crate::Coordinator)).
 
 use heatsink_layout::Phase;
 
@@ -15,15 +16,17 @@ pub enum Access {
         /// On a table with time to live: the item that is put has that attribute.
         leaves_ttl: bool,
     },
-    /// An UpdateItem whose outcome is right if it succeeds with the [`Guard`] added to its condition. So are updates without ReturnValues of an
-    /// absent item, upserts included: where the guard holds, the new copy is the item.
+    /// An UpdateItem whose outcome is right if it succeeds with the [`Guard`] added to its
+    /// condition. So are updates without ReturnValues of an absent item, upserts included: where
+    /// the guard holds, the new copy is the item.
     Update {
         /// On a table with time to live: the update may set that attribute.
         leaves_ttl: bool,
     },
     /// A DeleteItem, with or without condition.
     Delete,
-    /// Everything else whose effect or answer depends on what the item is: creates, conditional puts, ReturnValues of puts, transactions.
+    /// Everything else whose effect or answer depends on what the item is: creates, conditional
+    /// puts, ReturnValues of puts, transactions.
     Dependent,
     /// A read.
     Read,
@@ -34,7 +37,8 @@ pub enum Access {
 pub enum Guard {
     /// The item exists.
     Exists,
-    /// The item exists and, on a table with time to live, has no such attribute: an expiry of the new copy would bring an old one to light.
+    /// The item exists and, on a table with time to live, has no such attribute: an expiry of the
+    /// new copy would bring an old one to light.
     ExistsForGood,
 }
 
@@ -45,7 +49,8 @@ pub enum Act {
     Old,
     /// It goes to the new copy.
     New,
-    /// It waits in the gateway for another phase. If that takes too long the answer is retryable, nothing done.
+    /// It waits in the gateway for another phase. If that takes too long the answer is retryable,
+    /// nothing done.
     Wait,
     /// The old copy is pulled; then it goes to the new copy.
     PullThenNew,
@@ -66,8 +71,8 @@ pub enum Otherwise {
     Answer,
 }
 
-/// What a request does with an item whose slot changes. `above`: whether the item is above the high water on
-/// record, which is known only in MOVE. No old slot holds such an item, and none will.
+/// What a request does with an item whose slot changes. `above`: whether the item is above the high
+/// water on record, which is known only in MOVE. No old slot holds such an item, and none will.
 pub fn act(phase: Phase, access: Access, above: bool, rules: Rules) -> Act {
     let keep = |rule| rules.keep(rule);
     let update = |leaves_ttl: bool, otherwise: Otherwise, rule: Rule| {

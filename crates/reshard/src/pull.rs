@@ -1,11 +1,13 @@
 //! One pull: an item's old copy is brought to its new place.
 //!
-//! Two transactions and never one: readers see transactions item by item, so one that put and deleted would show them neither copy.
+//! Two transactions and never one: readers see transactions item by item, so one that put and
+//! deleted would show them neither copy.
 //! 1. *Copy*: put at the new place if nothing is there; the old copy is there.
 //! 2. *Clear*: delete the old copy; the new copy is there.
 //!
-//! Both do the same a second time, so a conflict or an unknown outcome is answered by sending the transaction again. What a worker pulls checks
-//! the worker's [`Claim`](crate::Claim) in both; whoever sends them adds that. Not here: which items are pulled, and when.
+//! Both do the same a second time, so a conflict or an unknown outcome is answered by sending the
+//! transaction again. What a worker pulls checks the worker's [`Claim`](crate::Claim) in both;
+//! whoever sends them adds that. Not here: which items are pulled, and when.
 
 use crate::rules::{Rule, Rules};
 
@@ -28,7 +30,8 @@ enum At<T> {
 pub enum PullCall<T> {
     /// A strongly consistent read of the old copy.
     Read,
-    /// Put `item` at the new place if nothing is there. With `if_old`: and if the old copy is there.
+    /// Put `item` at the new place if nothing is there. With `if_old`: and if the old copy is
+    /// there.
     Copy {
         /// The old copy.
         item: T,

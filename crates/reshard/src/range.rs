@@ -1,11 +1,14 @@
 //! A read of a range of items of which each may have two copies, for a Query.
 //!
-//! For every range: the new copies, the old ones, the new ones again, all strongly consistent. A row of the old copies counts only where both reads of
-//! the new ones lack it; of the others the second read counts. A range ends where the first of its three pages ends, and the next range has three reads
-//! of its own: old rows that are read later say nothing about new rows that were read before.
+//! For every range: the new copies, the old ones, the new ones again, all strongly consistent. A
+//! row of the old copies counts only where both reads of the new ones lack it; of the others the
+//! second read counts. A range ends where the first of its three pages ends, and the next range has
+//! three reads of its own: old rows that are read later say nothing about new rows that were read
+//! before.
 //!
-//! Filters, limits and counts apply to what comes out. Not here: which physical keys are read for a side. Where a physical key belongs to both
-//! layouts, a row of it is a new copy if the new layout puts it there, and an old one otherwise.
+//! Filters, limits and counts apply to what comes out. Not here: which physical keys are read for a
+//! side. Where a physical key belongs to both layouts, a row of it is a new copy if the new layout
+//! puts it there, and an old one otherwise.
 
 use crate::record::Side;
 use crate::rules::{Rule, Rules};
@@ -63,8 +66,9 @@ impl<K: Ord + Clone, T: Clone> RangeRead<K, T> {
         RangeRead { after, old_from: None, at: RangeRead::start(rules), rules }
     }
 
-    /// The same, of a key whose old copies have no rows before this place in the order of the Query: a
-    /// descending Query reads what is above the high water first. A range that ends before it is read once.
+    /// The same, of a key whose old copies have no rows before this place in the order of the
+    /// Query: a descending Query reads what is above the high water first. A range that ends before
+    /// it is read once.
     #[must_use]
     pub fn with_old_from(self, old_from: Option<K>) -> Self {
         RangeRead { old_from, ..self }
@@ -83,7 +87,8 @@ impl<K: Ord + Clone, T: Clone> RangeRead<K, T> {
         RangeCall { side, after: self.after.clone(), until }
     }
 
-    /// Takes the page that was read. `Some` with the rows of a range when all of its pages are there; its end is where the next range begins.
+    /// Takes the page that was read. `Some` with the rows of a range when all of its pages are
+    /// there; its end is where the next range begins.
     pub fn answered(&mut self, page: Page<K, T>) -> Option<Page<K, T>> {
         let start = RangeRead::start(self.rules);
         let (first, old, again) = match std::mem::replace(&mut self.at, start) {

@@ -1,8 +1,10 @@
-//! A read of one item that may have two copies: the new one, the old one if that is absent, the new one again.
+//! A read of one item that may have two copies: the new one, the old one if that is absent, the new
+//! one again.
 //!
-//! The new copy wins. Without the third read an item could be pulled between the first two and be seen nowhere, or be put after the first and be
-//! seen as it was. All reads are strongly consistent. Not here: several items at once ([`RangeRead`](crate::RangeRead)); TransactGetItems, which
-//! names both copies in one call.
+//! The new copy wins. Without the third read an item could be pulled between the first two and be
+//! seen nowhere, or be put after the first and be seen as it was. All reads are strongly
+//! consistent. Not here: several items at once ([`RangeRead`](crate::RangeRead)); TransactGetItems,
+//! which names both copies in one call.
 
 use crate::record::Side;
 use crate::rules::{Rule, Rules};

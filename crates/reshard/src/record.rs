@@ -1,8 +1,10 @@
 //! What is on record of one key: all that a coordinator has to remember.
 //!
-//! Not here: the two layouts themselves, and where the record is stored. Beside [`State`] nothing is kept. Whether acknowledgements were clean is
-//! not: whoever takes over counts them as unclean, which costs a wait and no correctness. Times are not: whoever waits counts from its own
-//! observation. How far the mover came is in its claim, because each write of the record ends the creation of claims under the version before.
+//! Not here: the two layouts themselves, and where the record is stored. Beside [`State`] nothing
+//! is kept. Whether acknowledgements were clean is not: whoever takes over counts them as unclean,
+//! which costs a wait and no correctness. Times are not: whoever waits counts from its own
+//! observation. How far the mover came is in its claim, because each write of the record ends the
+//! creation of claims under the version before.
 
 use heatsink_layout::Phase;
 
@@ -38,7 +40,8 @@ pub enum State {
     Moving {
         /// Where the move stands. Gateways plan by it.
         phase: Phase,
-        /// The workers of this phase are done, and no claim is created any more. Gateways take no notice of it.
+        /// The workers of this phase are done, and no claim is created any more. Gateways take no
+        /// notice of it.
         closing: bool,
     },
 }

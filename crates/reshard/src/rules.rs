@@ -1,4 +1,5 @@
-//! The rules of the protocol, each with a switch. Tests leave one out and see that the search notices.
+//! The rules of the protocol, each with a switch. Tests leave one out and see that the search
+//! notices.
 //!
 //! Not for anything else: production uses [`Rules::ALL`].
 
@@ -72,7 +73,8 @@ pub enum Rule {
     SurveyAfterStragglers,
     /// The next change waits until no call of the last one can land any more.
     Settled,
-    /// All gateways read and clear the new fragments of a counter, or look into the new shards of buckets, before anybody writes to them.
+    /// All gateways read and clear the new fragments of a counter, or look into the new shards of
+    /// buckets, before anybody writes to them.
     WidenReadersFirst,
     /// Nobody adds to the new fragments while calls may land that were planned without them.
     WidenAfterStragglers,

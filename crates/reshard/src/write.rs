@@ -1,7 +1,8 @@
 //! A client's write to an item that may have two copies: what [`Act`] says, call by call.
 //!
-//! Not here: what the write is. Its own call is sent as it came, to one of the two places, with a guard if one is named. An own call whose outcome
-//! is unknown ends the write with an unknown outcome; only the transactions of a pull are sent again.
+//! Not here: what the write is. Its own call is sent as it came, to one of the two places, with a
+//! guard if one is named. An own call whose outcome is unknown ends the write with an unknown
+//! outcome; only the transactions of a pull are sent again.
 
 use crate::phase::{Act, Guard, Otherwise};
 use crate::pull::{Pull, PullAnswer, PullCall, Pulled};
@@ -49,7 +50,8 @@ pub enum WriteCall<T> {
     Pull(PullCall<T>),
 }
 
-/// What a write has to be told. An own call that was answered, but for a failed guard, is the end of the write.
+/// What a write has to be told. An own call that was answered, but for a failed guard, is the end
+/// of the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WriteAnswer<T> {
     /// The guard, or it and the client's own condition, failed.

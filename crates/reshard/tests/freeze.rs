@@ -40,7 +40,8 @@ fn done(next: Do, clean: bool) -> Seen {
     }
 }
 
-/// The states before whose record a move waits while layouts are frozen, with the one that it waits in.
+/// The states before whose record a move waits while layouts are frozen, with the one that it waits
+/// in.
 fn waits(mut coordinator: Coordinator, clean: bool) -> Vec<(State, State)> {
     let mut waits = Vec::new();
     loop {
@@ -78,7 +79,8 @@ fn a_move_waits_only_where_writes_go_on() {
     }
 }
 
-/// What it publishes first is on record, and what came before may be what gateways know: in HOLD and CHECK writes wait.
+/// What it publishes first is on record, and what came before may be what gateways know: in HOLD
+/// and CHECK writes wait.
 #[test]
 fn what_is_taken_over_is_published_and_goes_forward_from_where_writes_wait() {
     for phase in [Phase::Reserve, Phase::Prepare, Phase::Hold, Phase::Check, Phase::Move] {

@@ -1,4 +1,5 @@
-//! The ordered merge of a read over 10 shards, 10 × 20 items of about 400 bytes: alone, and from raw answers to the client's.
+//! The ordered merge of a read over 10 shards, 10 × 20 items of about 400 bytes: alone, and from
+//! raw answers to the client's.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Planning and rewriting one sharded GetItem and one PutItem of 400 B, and making a GetItem's answer logical.
+//! Planning and rewriting one sharded GetItem and one PutItem of 400 B, and making a GetItem's
+//! answer logical.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -69,8 +69,8 @@ pub(crate) fn strip_metrics(
     json::member(metrics, "ItemCollectionKey")?.map_or(Ok(()), |key| strip_object(table, key, splice))
 }
 
-/// Makes the keys in one table's list of `ItemCollectionMetrics` logical. Shards of one logical key are one collection to the client: the first
-/// one's estimate stands for it.
+/// Makes the keys in one table's list of `ItemCollectionMetrics` logical. Shards of one logical key
+/// are one collection to the client: the first one's estimate stands for it.
 pub(crate) fn strip_metrics_list(
     table: &Table,
     list: &[u8],

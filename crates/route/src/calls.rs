@@ -13,9 +13,11 @@ pub struct PhysicalCall {
     pub operation: Operation,
     /// The body.
     pub body: Bytes,
-    /// Whether it may be sent again, with jittered backoff and within the request's deadline, when the store throttles it: true where one refusal
-    /// would throw away other answers or the work before it (shards of a scatter, slots of an item, a look before a write, the row of a bucket).
-    /// Where the request is this one call the refusal goes to the client, whose SDK retries.
+    /// Whether it may be sent again, with jittered backoff and within the request's deadline, when
+    /// the store throttles it: true where one refusal would throw away other answers or the work
+    /// before it (shards of a scatter, slots of an item, a look before a write, the row of a
+    /// bucket). Where the request is this one call the refusal goes to the client, whose SDK
+    /// retries.
     pub retry_throttled: bool,
     /// Where it goes and what it is expected to read, for explanations. Nothing else depends on it.
     pub target: Option<Target>,
@@ -66,12 +68,13 @@ pub type Take<'t> = dyn FnMut(usize, Result<Bytes, Error>) -> Result<(), Error> 
 
 /// Carries out the physical calls of one plan.
 pub trait Calls: Send {
-    /// Carries out a round. `take` is given every answer, while the store still works on other calls. It should be given them in the order
-    /// of the calls, so that the client's answer does not depend on which shard was fastest.
+    /// Carries out a round. `take` is given every answer, while the store still works on other
+    /// calls. It should be given them in the order of the calls, so that the client's answer does
+    /// not depend on which shard was fastest.
     ///
     /// # Errors
-    /// The first error of `take`, once every call is answered. What ends the request whatever its calls answer: it has become too costly,
-    /// or there is no room for it.
+    /// The first error of `take`, once every call is answered. What ends the request whatever its
+    /// calls answer: it has become too costly, or there is no room for it.
     fn round<'a>(&'a mut self, round: Round, take: &'a mut Take<'_>) -> BoxFuture<'a, Result<(), Error>>;
 }
 
@@ -96,8 +99,8 @@ impl dyn Calls + '_ {
 pub struct Answer {
     /// The body.
     pub body: Bytes,
-    /// The shards that it goes without (`on_shard_error = "partial"`): their numbers, after the bucket and `#` where there are
-    /// buckets.
+    /// The shards that it goes without (`on_shard_error = "partial"`): their numbers, after the
+    /// bucket and `#` where there are buckets.
     pub missing: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! `ConsumedCapacity` of several calls as that of one request, and as much of it as the client wants to see.
+//! `ConsumedCapacity` of several calls as that of one request, and as much of it as the client
+//! wants to see.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +62,8 @@ impl Capacity {
         single
     }
 
-    /// Adds what another call consumed. Its read units and write units stay out of the sum: the answers of single operations do not have them.
+    /// Adds what another call consumed. Its read units and write units stay out of the sum: the
+    /// answers of single operations do not have them.
     pub(crate) fn add(&mut self, other: &Capacity) {
         self.table_name.clone_from(&other.table_name);
         self.capacity_units += other.capacity_units;
@@ -84,7 +86,8 @@ impl Capacity {
         (report != Report::None).then(|| self.written(report == Report::Indexes))
     }
 
-    /// All of it, as a member of an answer whose calls were asked for as much as the client asks for.
+    /// All of it, as a member of an answer whose calls were asked for as much as the client asks
+    /// for.
     pub(crate) fn all(&self) -> Vec<u8> {
         self.written(true)
     }

@@ -1,4 +1,5 @@
-//! What one planning knows: the layouts in force, and where items lie whose shard does not follow from their key. And what it learns on the way.
+//! What one planning knows: the layouts in force, and where items lie whose shard does not follow
+//! from their key. And what it learns on the way.
 //!
 //! Not here: looking for items (`assigned::seek`), entering buckets (`directory`).
 
@@ -47,7 +48,8 @@ pub(crate) struct ItemLocation {
     pub(crate) placement: Placement,
     /// The slot that a request for it goes to: where it was found, or else the placement's first.
     pub(crate) slot: Slot,
-    /// Whether that is another slot than the placement's first: a write must not create the item there if it is gone by then.
+    /// Whether that is another slot than the placement's first: a write must not create the item
+    /// there if it is gone by then.
     pub(crate) misplaced: bool,
 }
 
@@ -73,7 +75,8 @@ pub(crate) struct Learned {
     pub(crate) moving: Vec<MovingItem>,
     /// Whether a collection is read whose key moves.
     pub(crate) gathers_moving: bool,
-    /// The table of a bucket that nothing is put into yet, because it gets another number of shards.
+    /// The table of a bucket that nothing is put into yet, because it gets another number of
+    /// shards.
     pub(crate) held: Option<String>,
 }
 
@@ -153,7 +156,8 @@ impl<'a> PlanContext<'a> {
         self.layouts.table(name)
     }
 
-    /// The layout of a logical partition key: of one that moves, the old one, unless the new one was chosen.
+    /// The layout of a logical partition key: of one that moves, the old one, unless the new one
+    /// was chosen.
     pub(crate) fn layout(&self, table: &Table, key: &[u8]) -> Arc<Layout> {
         match self.layouts.in_force(table, key) {
             InForce::Stable(layout) => layout,
@@ -219,8 +223,8 @@ impl<'a> PlanContext<'a> {
         self.locate(table, layout, key, sort).map(|location| location.slot)
     }
 
-    /// Where the item with that key lies. Of one whose shard other writers assign, and for which nobody has looked yet, the hashed slot is
-    /// assumed, and learned that it was.
+    /// Where the item with that key lies. Of one whose shard other writers assign, and for which
+    /// nobody has looked yet, the hashed slot is assumed, and learned that it was.
     ///
     /// # Errors
     /// [`Unplaced`] where the sort key cannot be an item's, or nobody knows where the item lies.
@@ -271,7 +275,8 @@ impl<'a> PlanContext<'a> {
 
     /// Where a request goes for an item that changes its slot: what the protocol of moves says
     /// ([`act`]). A write is taken for one that depends on the item; whether it does is asked once
-    /// the whole request is known (`moving::plan`), which only a write in HOLD, CHECK or MOVE waits for.
+    /// the whole request is known (`moving::plan`), which only a write in HOLD, CHECK or MOVE waits
+    /// for.
     fn locate_moving(
         &self,
         table: &Table,
@@ -319,7 +324,8 @@ impl<'a> PlanContext<'a> {
         *self.places?.get(&(table.name.clone(), Identity::of(key, sort)))?
     }
 
-    /// Learns that an item lies in a bucket, or will once the request is carried out; and whether that has to wait.
+    /// Learns that an item lies in a bucket, or will once the request is carried out; and whether
+    /// that has to wait.
     pub(crate) fn learn_bucket(&self, table: &Table, key: &[u8], bucket: Bucket) {
         if self.operation.can_put() {
             let mut learned = self.learned.borrow_mut();

@@ -1,8 +1,10 @@
-//! What a cursor holds: the key of the item at which a page ends, and beside it, in attributes of their own, what does not follow from that key.
+//! What a cursor holds: the key of the item at which a page ends, and beside it, in attributes of
+//! their own, what does not follow from that key.
 //!
-//! Shard-tagged cursors are those of tables whose shards are assigned externally: the cursor says in which shard its item lies.
-//! A Query on the table says it only where several shards hold the last sort key (`query::shard_streams`). A client that rebuilds cursors from
-//! items loses it; its item is then looked for (`assigned::seek`).
+//! Shard-tagged cursors are those of tables whose shards are assigned externally: the cursor says
+//! in which shard its item lies. A Query on the table says it only where several shards hold the
+//! last sort key (`query::shard_streams`). A client that rebuilds cursors from items loses it; its
+//! item is then looked for (`assigned::seek`).
 
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed, Object};
@@ -22,7 +24,8 @@ pub(crate) const SHARD: &str = "heatsink:shard";
 /// The values of a cursor, each also raw.
 pub(crate) type Cursor<'a> = Vec<(Key, &'a [u8])>;
 
-/// The values of those attributes in an object's members, in their order; `None` where one is missing or of another type.
+/// The values of those attributes in an object's members, in their order; `None` where one is
+/// missing or of another type.
 pub(crate) fn values<'a>(
     members: &[json::Member<'a>],
     attributes: &[&AttributeDefinition],
@@ -34,7 +37,8 @@ pub(crate) fn values<'a>(
     attributes.iter().map(value).collect()
 }
 
-/// A request without the attribute of that name in its `ExclusiveStartKey`, and that attribute's raw value.
+/// A request without the attribute of that name in its `ExclusiveStartKey`, and that attribute's
+/// raw value.
 pub(crate) fn without<'a>(body: &'a Bytes, name: &str) -> Option<(Bytes, &'a [u8])> {
     let start = json::member(body, "ExclusiveStartKey").ok()??;
     let value = json::member(start, name).ok()??;
@@ -43,7 +47,8 @@ pub(crate) fn without<'a>(body: &'a Bytes, name: &str) -> Option<(Bytes, &'a [u8
     Some((Bytes::from(body), value))
 }
 
-/// A Query or Scan as DynamoDB knows it, and the shard that its `ExclusiveStartKey` names beside the keys.
+/// A Query or Scan as DynamoDB knows it, and the shard that its `ExclusiveStartKey` names beside
+/// the keys.
 pub(crate) fn without_shard(body: &Bytes, table: &Table) -> (Bytes, Option<u16>) {
     let read = || {
         let (body, shard) = without(body, SHARD)?;

@@ -1,4 +1,5 @@
-//! The directory of buckets, as requests use it: a bucket's row is written before the first item that this process puts into it.
+//! The directory of buckets, as requests use it: a bucket's row is written before the first item
+//! that this process puts into it.
 //!
 //! Not here: reading the directory, which a Query does beside its shards (`query::buckets`).
 

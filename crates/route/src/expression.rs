@@ -1,5 +1,6 @@
-//! Expressions of writes that read the partition key: the store would compare the physical key, so the logical one is put
-//! in as a literal. What they say of the spread keys of indexes becomes what it means for stored values (`index_key`).
+//! Expressions of writes that read the partition key: the store would compare the physical key, so
+//! the logical one is put in as a literal. What they say of the spread keys of indexes becomes what
+//! it means for stored values (`index_key`).
 //!
 //! Not here: filters, which meet many keys and are evaluated on decoded items (`filter`, `query`).
 
@@ -26,7 +27,8 @@ pub(crate) enum Rewritten {
     Invalid,
     /// Members to set, or to take out.
     Changed(Changes),
-    /// An expression means nothing here: the error is the answer, unless the store has words of its own for it.
+    /// An expression means nothing here: the error is the answer, unless the store has words of its
+    /// own for it.
     Meaningless(Error),
 }
 
@@ -78,7 +80,8 @@ pub(crate) fn rewrite(
         } else if read(text, Checks::All).is_ok() {
             changes.push((CONDITION, replaced.render(&mut fresh)));
         } else {
-            // The store may take what the checks here do not. It decides: it gets the text too, where it changes nothing.
+            // The store may take what the checks here do not. It decides: it gets the text too,
+            // where it changes nothing.
             let known = always(text, &fresh.name(&partition.name));
             kept.push(text);
             changes.push((CONDITION, format!("({known}) AND ({})", replaced.render(&mut fresh))));
@@ -104,8 +107,8 @@ pub(crate) fn rewrite(
     finish(changes, bindings.rewritten(&kept, &fresh)).map(Rewritten::Changed)
 }
 
-/// A condition that the store reads whole and that holds for every item. Without parentheses around the text, since
-/// DynamoDB refuses redundant ones and OR binds least.
+/// A condition that the store reads whole and that holds for every item. Without parentheses around
+/// the text, since DynamoDB refuses redundant ones and OR binds least.
 fn always(text: &str, name: &str) -> String {
     format!("{text} OR attribute_exists({name}) OR attribute_not_exists({name})")
 }

@@ -1,4 +1,5 @@
-//! Heatsink's own tables do not exist for clients: requests that name one are refused, and lists leave them out. So do lists of tags with its own tag.
+//! Heatsink's own tables do not exist for clients: requests that name one are refused, and lists
+//! leave them out. So do lists of tags with its own tag.
 
 mod lists;
 mod tags;
@@ -19,7 +20,8 @@ use crate::{Answer, Calls, PhysicalCall};
 pub(crate) use lists::plan as list;
 pub(crate) use tags::list as list_tags;
 
-/// The error of a request that names a hidden table: as if it did not exist, or, for one that would create it, as if it did.
+/// The error of a request that names a hidden table: as if it did not exist, or, for one that would
+/// create it, as if it did.
 pub(crate) fn refuse(operation: Operation, name: &str) -> Error {
     match operation {
         Operation::CreateTable | Operation::ImportTable => {
@@ -33,12 +35,12 @@ pub(crate) fn refuse(operation: Operation, name: &str) -> Error {
     }
 }
 
-/// The most names that DynamoDB gives in one page of `ListTables`, and how many it gives without a `Limit` (AWS API
-/// reference, `ListTables`).
+/// The most names that DynamoDB gives in one page of `ListTables`, and how many it gives without a
+/// `Limit` (AWS API reference, `ListTables`).
 const MOST_NAMES: usize = 100;
 
-/// The plan of `ListTables`: hidden names are left out, and the page is filled up from the next one. A full page is
-/// followed by a look ahead, since only hidden names may be left.
+/// The plan of `ListTables`: hidden names are left out, and the page is filled up from the next
+/// one. A full page is followed by a look ahead, since only hidden names may be left.
 pub(crate) fn list_tables(body: &Bytes, hidden: &Arc<[String]>) -> Result<Plan, Error> {
     let request = Request::read(body)?;
     let limit = request.get("Limit").map_or(Some(MOST_NAMES), |raw| serde_json::from_slice(raw).ok());

@@ -1,11 +1,14 @@
-//! Expressions about one item that read or write the spread key of an index: the item's primary key is known, and with it the
-//! stored form of every value that the attribute may have. So what the client says of logical values is said of stored ones.
+//! Expressions about one item that read or write the spread key of an index: the item's primary key
+//! is known, and with it the stored form of every value that the attribute may have. So what the
+//! client says of logical values is said of stored ones.
 //!
-//! A stored value is the logical one with something appended. Against a bound `w` that changes the order only of values that `w`
-//! begins with, and those are few: they are named one by one. What cannot be said so is refused, by name. While an attribute migrates
-//! a value may have two stored forms, and a condition names both.
+//! A stored value is the logical one with something appended. Against a bound `w` that changes the
+//! order only of values that `w` begins with, and those are few: they are named one by one. What
+//! cannot be said so is refused, by name. While an attribute migrates a value may have two stored
+//! forms, and a condition names both.
 //!
-//! Not here: reads, whose filters are evaluated on decoded items (`filter`, `query`); legacy parameters (`legacy`).
+//! Not here: reads, whose filters are evaluated on decoded items (`filter`, `query`); legacy
+//! parameters (`legacy`).
 
 use heatsink_dynamo::expression::{Assigned, Comparator, Condition, Operand, Path, Update};
 use heatsink_dynamo::{Error, KeyType, Value};
@@ -74,7 +77,8 @@ impl Spread<'_> {
         self.table.index_key(&path.root).filter(|_| path.rest.is_empty())
     }
 
-    /// Refuses a value that is the stored form of another one: a test of it would hold for items with that one.
+    /// Refuses a value that is the stored form of another one: a test of it would hold for items
+    /// with that one.
     pub(crate) fn refuse_shard(&self, key: &IndexKey, value: &Value) -> Result<(), Error> {
         let refused = bytes_of(key, value).map_or(Ok(()), |bytes| key.refuse_shard(bytes));
         refused.map_err(|error| Error::validation(error.to_string()))
@@ -158,7 +162,8 @@ impl Spread<'_> {
         }
     }
 
-    /// The stored forms of the values that `bound` begins with and that are shorter, as far as they are wanted.
+    /// The stored forms of the values that `bound` begins with and that are shorter, as far as they
+    /// are wanted.
     fn prefixes(&self, key: &IndexKey, bound: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Vec<Value> {
         let kind = key.attribute().key_type;
         let text = std::str::from_utf8(bound).ok();
@@ -192,8 +197,8 @@ impl Spread<'_> {
     /// An update that stores what `update` sets.
     ///
     /// # Errors
-    /// `ValidationException` for a value that its suffix makes too long; and, by name, where a value would be copied to or from a
-    /// spread attribute.
+    /// `ValidationException` for a value that its suffix makes too long; and, by name, where a
+    /// value would be copied to or from a spread attribute.
     pub(crate) fn update(&self, update: &Update) -> Result<Update, Error> {
         let mut set = Vec::with_capacity(update.set.len());
         for (path, assigned) in &update.set {
@@ -239,7 +244,8 @@ impl Spread<'_> {
         Ok(self.stored(key, value))
     }
 
-    /// Refuses to copy a stored value into another attribute. In sums and lists a key's value is an error of the store's anyway.
+    /// Refuses to copy a stored value into another attribute. In sums and lists a key's value is an
+    /// error of the store's anyway.
     fn copies_none(&self, target: &Path, assigned: &Assigned) -> Result<(), Error> {
         let copied = match assigned {
             Assigned::Path(path) => self.key(path),

@@ -27,8 +27,8 @@ pub(crate) struct KeyText<'a> {
 }
 
 impl<'a> KeyText<'a> {
-    /// Reads `{"S": "text"}`, if it is of the kind that the schema wants and not empty. That it has no other type beside is
-    /// checked before (`wire::check`).
+    /// Reads `{"S": "text"}`, if it is of the kind that the schema wants and not empty. That it has
+    /// no other type beside is checked before (`wire::check`).
     pub(crate) fn read(value: &'a [u8], kind: KeyType) -> Option<Self> {
         let raw = json::member(value, kind.name()).ok()??;
         let text = json::string(raw).ok()?;
@@ -54,7 +54,8 @@ impl<'a> KeyText<'a> {
     pub(crate) fn wrap(&self, affixes: &Affixes, splice: &mut Splice<'_>) {
         match self.kind {
             _ if affixes.before.is_empty() => self.append(&affixes.after, splice),
-            // Both are text that JSON does not escape: they go within the quotes, whatever stands there.
+            // Both are text that JSON does not escape: they go within the quotes, whatever stands
+            // there.
             KeyType::S | KeyType::N => {
                 splice.insert(self.raw, self.raw.len() - 1, affixes.before.as_str());
                 self.append(&affixes.after, splice);
@@ -71,7 +72,8 @@ impl<'a> KeyText<'a> {
             return;
         }
         match self.kind {
-            // The suffix is ASCII that JSON does not escape: it goes before the closing quote, whatever stands there.
+            // The suffix is ASCII that JSON does not escape: it goes before the closing quote,
+            // whatever stands there.
             KeyType::S | KeyType::N => splice.insert(self.raw, 1, suffix),
             KeyType::B => {
                 let physical = [&*self.bytes, suffix.as_bytes()].concat();
@@ -180,7 +182,8 @@ fn locate_where<'a>(
     Ok(Located { partition, sort, layout, location, affixes })
 }
 
-/// Makes a raw key or item physical: its partition key, and what it holds of the spread keys of indexes.
+/// Makes a raw key or item physical: its partition key, and what it holds of the spread keys of
+/// indexes.
 pub(crate) fn place<'a>(
     table: &Table,
     context: &PlanContext<'_>,
@@ -192,7 +195,8 @@ pub(crate) fn place<'a>(
     Ok(located)
 }
 
-/// What the cursor of a Scan is of, and so where an item of a key on record lay when it was given out.
+/// What the cursor of a Scan is of, and so where an item of a key on record lay when it was given
+/// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CursorOf {
     /// The layouts in force.
@@ -203,7 +207,8 @@ pub(crate) enum CursorOf {
     Shard(u16),
 }
 
-/// Makes the raw key at which a Scan goes on physical. Nothing of a key in buckets ever moves: an item lies as the key's own layout says.
+/// Makes the raw key at which a Scan goes on physical. Nothing of a key in buckets ever moves: an
+/// item lies as the key's own layout says.
 pub(crate) fn place_cursor(
     table: &Table,
     context: &PlanContext<'_>,
@@ -255,7 +260,8 @@ fn put(
     Ok(())
 }
 
-/// Makes an item's value of one spread attribute physical. One of another type, or an empty one, is the store's to refuse.
+/// Makes an item's value of one spread attribute physical. One of another type, or an empty one, is
+/// the store's to refuse.
 fn spread(
     key: &IndexKey,
     object: &[u8],
@@ -279,8 +285,8 @@ fn spread(
     Ok(())
 }
 
-/// Makes the partition key of a raw key or item logical again, and the spread keys of indexes. An object without one is left
-/// alone: a projection may have dropped it.
+/// Makes the partition key of a raw key or item logical again, and the spread keys of indexes. An
+/// object without one is left alone: a projection may have dropped it.
 pub(crate) fn strip(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Result<(), json::Malformed> {
     let partition = &table.key.partition;
     if let Some(value) = json::member(object, &partition.name)?

@@ -1,16 +1,23 @@
-//! Cursors of Scans and of Queries of indexes, and tokens of SELECTs that are such. Where they stand means something under one layout alone: after
-//! another one the rest would miss items and show others twice. So they name the layout, in an attribute beside the keys.
+//! Cursors of Scans and of Queries of indexes, and tokens of SELECTs that are such. Where they
+//! stand means something under one layout alone: after another one the rest would miss items and
+//! show others twice. So they name the layout, in an attribute beside the keys.
 //!
-//! - A Scan goes on from a cursor of its own layout alone; layouts of single keys may have changed meanwhile (`scan::mark`).
-//! - A Query of an index also goes on from another one where no other item has the cursor's index key (`ties`).
-//! - A cursor without a name ([`Bare`]) comes from a client that keeps the key attributes alone, or made it of an item's key, or is from before
-//!   the table had layouts. While nothing has changed since the table was empty, and once the table has rested, it means the layout in force. Else it is
-//!   refused, but for a Query of an index where no other item has its index key. What the name says stands in the key itself meanwhile (`kept`).
+//! - A Scan goes on from a cursor of its own layout alone; layouts of single keys may have changed
+//!   meanwhile (`scan::mark`).
+//! - A Query of an index also goes on from another one where no other item has the cursor's index
+//!   key (`ties`).
+//! - A cursor without a name ([`Bare`]) comes from a client that keeps the key attributes alone, or
+//!   made it of an item's key, or is from before the table had layouts. While nothing has changed
+//!   since the table was empty, and once the table has rested, it means the layout in force. Else
+//!   it is refused, but for a Query of an index where no other item has its index key. What the
+//!   name says stands in the key itself meanwhile (`kept`).
 //!
-//! While the key of an index migrates, a Scan of the index goes through the table (`scan`), whose order is another: its cursors are the table's,
-//! and neither do they go on after the adoption nor cursors of before in it.
+//! While the key of an index migrates, a Scan of the index goes through the table (`scan`), whose
+//! order is another: its cursors are the table's, and neither do they go on after the adoption nor
+//! cursors of before in it.
 //!
-//! Not here: where a cursor's item lies (`cursor`, `key`); Queries of the table, whose order no layout changes.
+//! Not here: where a cursor's item lies (`cursor`, `key`); Queries of the table, whose order no
+//! layout changes.
 
 mod kept;
 pub(crate) mod mark;
@@ -35,13 +42,15 @@ use crate::plan::{Explanation, Plan, Planned};
 use crate::request::Request;
 use crate::{Answer, Calls};
 
-/// How the name of an order begins that a Scan of an index has while the index's key migrates: that of the table.
+/// How the name of an order begins that a Scan of an index has while the index's key migrates: that
+/// of the table.
 const OF_THE_TABLE: &str = "table:";
 
 /// The plan of a Query of a recorded table: `then` makes it of the request as DynamoDB knows it.
 ///
 /// # Errors
-/// `ValidationException` for a cursor of another layout, where that is known before anything is read; those of `then`.
+/// `ValidationException` for a cursor of another layout, where that is known before anything is
+/// read; those of `then`.
 pub(crate) fn query(
     request: &Request<'_>,
     table: &Table,
@@ -111,7 +120,8 @@ impl Bare {
     }
 }
 
-/// Whether the items of a table, or of that index of it, may have been read in another order than under the layouts in force.
+/// Whether the items of a table, or of that index of it, may have been read in another order than
+/// under the layouts in force.
 fn may_have_changed(table: &Table, index: Option<&str>) -> bool {
     let index = index.and_then(|name| table.indexes.iter().find(|index| index.name == name));
     let is_laid_out = || {
@@ -123,7 +133,8 @@ fn may_have_changed(table: &Table, index: Option<&str>) -> bool {
         || index.is_some_and(|index| table.is_index_mixed(index))
 }
 
-/// Whether a position may be gone on from. `found` is the order that it names, `order` that of the Scan.
+/// Whether a position may be gone on from. `found` is the order that it names, `order` that of the
+/// Scan.
 ///
 /// # Errors
 /// `ValidationException`, by name.
@@ -135,8 +146,8 @@ pub(crate) fn admit(found: Option<&str>, order: Option<&str>, table: &Table) -> 
     }
 }
 
-/// The plan, whose positions say in the key what they say beside it where one that does not say it has no meaning, or soon has none: from the moment
-/// that a key is about to move.
+/// The plan, whose positions say in the key what they say beside it where one that does not say it
+/// has no meaning, or soon has none: from the moment that a key is about to move.
 pub(crate) fn kept(plan: Plan, operation: Operation, table: &Arc<Table>, bare: Bare) -> Plan {
     let always = bare == Bare::Unknown || table.key_layouts().any_moves();
     plan.wrapped(|then| Kept { then, operation, table: Arc::clone(table), always })
@@ -167,7 +178,8 @@ impl Planned for Kept {
 pub(crate) enum Unlaid {
     /// One of the store's own.
     Own,
-    /// One of before any key had moved, given out by a gateway that knew that one is to move: the body as the store knows it.
+    /// One of before any key had moved, given out by a gateway that knew that one is to move: the
+    /// body as the store knows it.
     Before(Bytes),
     /// One of other layouts.
     Other,

@@ -1,7 +1,8 @@
-//! The parameters that expressions replaced: conditions as tests of an expression, and `Expected` on the partition key of an item
-//! whose logical key is known.
+//! The parameters that expressions replaced: conditions as tests of an expression, and `Expected`
+//! on the partition key of an item whose logical key is known.
 //!
-//! Elsewhere they pass on as they came: a store tests stored values, and only the partition key is stored otherwise than sent.
+//! Elsewhere they pass on as they came: a store tests stored values, and only the partition key is
+//! stored otherwise than sent.
 
 pub(crate) mod expressed;
 mod lowering;
@@ -105,8 +106,8 @@ fn test(
         ("BETWEEN", [low, high]) => format!("{name} BETWEEN {low} AND {high}"),
         ("NE", [value]) if any => format!("{name} <> {value}"),
         ("CONTAINS", [value]) if any => format!("contains({name}, {value})"),
-        // It holds for items without the attribute, as NOT does (seen of dynalite and of the embedded engine, whose authors compare
-        // with AWS).
+        // It holds for items without the attribute, as NOT does (seen of dynalite and of the
+        // embedded engine, whose authors compare with AWS).
         ("NOT_CONTAINS", [value]) if any => format!("NOT contains({name}, {value})"),
         ("IN", [_, ..]) if any => format!("{name} IN ({})", values.join(", ")),
         ("NULL", []) if any => format!("attribute_not_exists({name})"),
@@ -139,8 +140,8 @@ pub(crate) fn projection(names: &[u8], placeholders: &mut Placeholders) -> Resul
     Ok(listed.join(", "))
 }
 
-/// Whether a map of conditions compares the value of an attribute. Those that only ask whether it is there hold for physical keys as for
-/// logical ones.
+/// Whether a map of conditions compares the value of an attribute. Those that only ask whether it
+/// is there hold for physical keys as for logical ones.
 pub(crate) fn compares(conditions: &[u8], name: &str) -> Result<bool, Unreadable> {
     for (attribute, condition) in json::members(conditions)? {
         if attribute == name {
@@ -158,9 +159,11 @@ pub(crate) enum Expected {
     Unchanged,
     /// The parameter, which asks of the partition key what the logical key makes of the comparison.
     Changed(Vec<u8>),
-    /// It has no form of its own for what these logical conditions mean of stored values ([`expressed`]).
+    /// It has no form of its own for what these logical conditions mean of stored values
+    /// ([`expressed`]).
     NoForm(Vec<u8>),
-    /// It means nothing here: the error is the answer, unless the store has words of its own for it.
+    /// It means nothing here: the error is the answer, unless the store has words of its own for
+    /// it.
     Meaningless(Error),
 }
 
@@ -197,7 +200,8 @@ pub(crate) fn expected(
     Ok(changed.map_or(Expected::Unchanged, Expected::Changed))
 }
 
-/// Rewrites `AttributeUpdates` for an item whose logical key is known; `None` where it stays as it is.
+/// Rewrites `AttributeUpdates` for an item whose logical key is known; `None` where it stays as it
+/// is.
 pub(crate) fn attribute_updates(
     request: &Request<'_>,
     table: &Table,
@@ -209,8 +213,9 @@ pub(crate) fn attribute_updates(
     }
 }
 
-/// What DynamoDB says of the operands that the condition on an attribute compares with, if it refuses them. Once the condition is replaced by what
-/// the logical key makes of it, the store can no longer tell.
+/// What DynamoDB says of the operands that the condition on an attribute compares with, if it
+/// refuses them. Once the condition is replaced by what the logical key makes of it, the store can
+/// no longer tell.
 fn refusal(conditions: &[u8], name: &str) -> Option<Error> {
     let (_, condition) =
         json::members(conditions).ok()?.into_iter().find(|(attribute, _)| attribute == name)?;
@@ -294,8 +299,9 @@ fn expected_test(
     }
 }
 
-/// Whether an operator takes values of this one's type: DynamoDB refuses others, which expressions take. It looks at the first value, and at all of IN
-/// (AWS API reference, `Condition`; seen of the embedded engine, whose authors compare with AWS).
+/// Whether an operator takes values of this one's type: DynamoDB refuses others, which expressions
+/// take. It looks at the first value, and at all of IN (AWS API reference, `Condition`; seen of the
+/// embedded engine, whose authors compare with AWS).
 fn takes(operator: &str, value: &[u8]) -> bool {
     let types: &[&str] = match operator {
         "LT" | "LE" | "GT" | "GE" | "IN" | "BETWEEN" => &["S", "N", "B"],

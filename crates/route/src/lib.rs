@@ -1,13 +1,16 @@
 //! Request and layouts to a plan; responses to one response; cursors.
 //!
-//! Sans-IO: nothing here reads a clock or opens a socket, and nothing but [`Calls`] is waited for. A [`Router`] makes a [`Plan`] of a
-//! request; the plan is an async function over [`Calls`], which carries out its physical calls.
+//! Sans-IO: nothing here reads a clock or opens a socket, and nothing but [`Calls`] is waited for.
+//! A [`Router`] makes a [`Plan`] of a request; the plan is an async function over [`Calls`], which
+//! carries out its physical calls.
 //!
-//! One module per kind of request: `items` (what primary keys name), `scan`, `query`, `partiql`, `streams`, `hidden`. Strategies whose items do
-//! not lie in one slot each have a folder: `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an item lies, its
-//! key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `collection`
-//! (what all reads of many items share), `cursor` (what a cursor holds), `layout_cursor` (cursors that say a layout), `context` (what one planning
-//! knows and learns), `shared` (what all plans of one router share).
+//! One module per kind of request: `items` (what primary keys name), `scan`, `query`, `partiql`,
+//! `streams`, `hidden`. Strategies whose items do not lie in one slot each have a folder:
+//! `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an item lies,
+//! its key physical and logical), `splice` (a body with a few places changed), `answer` (answers
+//! made logical), `collection` (what all reads of many items share), `cursor` (what a cursor
+//! holds), `layout_cursor` (cursors that say a layout), `context` (what one planning knows and
+//! learns), `shared` (what all plans of one router share).
 
 mod answer;
 mod assigned;

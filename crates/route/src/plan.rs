@@ -96,7 +96,8 @@ pub struct Explanation {
     pub plan: Kind,
     /// Why it is of that kind.
     pub why: String,
-    /// The first physical calls, in order. A scatter may come back to shards that ran dry; `why` says so.
+    /// The first physical calls, in order. A scatter may come back to shards that ran dry; `why`
+    /// says so.
     pub calls: Vec<CallExplanation>,
 }
 

@@ -1,11 +1,16 @@
-//! Requests of which the store has to say whether they are valid, and in which words not. The store is asked here and nowhere else.
+//! Requests of which the store has to say whether they are valid, and in which words not. The store
+//! is asked here and nowhere else.
 //!
-//! - Every DynamoDB refuses the request: it is sent as it came, and the refusal is the client's answer ([`pass_refusal`]). A read that the store
-//!   accepts nevertheless has DynamoDB's words for an answer, where the checks here know them.
-//! - Only the checks here find something wrong: the store is asked first, with the request as it came (and `Limit` 1 where it has none). If it
-//!   refuses, that is the client's answer. If not, the request is planned like any other: a sharded table must not refuse more than an unsharded one.
+//! - Every DynamoDB refuses the request: it is sent as it came, and the refusal is the client's
+//!   answer ([`pass_refusal`]). A read that the store accepts nevertheless has DynamoDB's words for
+//!   an answer, where the checks here know them.
+//! - Only the checks here find something wrong: the store is asked first, with the request as it
+//!   came (and `Limit` 1 where it has none). If it refuses, that is the client's answer. If not,
+//!   the request is planned like any other: a sharded table must not refuse more than an unsharded
+//!   one.
 //!
-//! Not here: refusals that can be decided and worded without the store (`refusal`, and the checks of `heatsink_dynamo`).
+//! Not here: refusals that can be decided and worded without the store (`refusal`, and the checks
+//! of `heatsink_dynamo`).
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -25,7 +30,8 @@ pub(crate) fn as_it_came(operation: Operation, body: Bytes, then: Plan) -> Plan 
         changes.push(("Limit", Some(b"1")));
     }
     if has("Segment") {
-        // The logical key lies in another segment than the physical one, which `then` sends; the store would refuse it.
+        // The logical key lies in another segment than the physical one, which `then` sends; the
+        // store would refuse it.
         changes.push(("ExclusiveStartKey", None));
     }
     let body = json::splice_members(&body, &changes).map_or_else(|_| body.clone(), Bytes::from);
@@ -42,7 +48,8 @@ pub(crate) fn first(operation: Operation, body: Bytes, then: Plan, why: &'static
     unless(operation, body, then, why, |_| true)
 }
 
-/// A plan that is carried out unless `refuses` says that the error of `body` is the client's answer.
+/// A plan that is carried out unless `refuses` says that the error of `body` is the client's
+/// answer.
 pub(crate) fn unless(
     operation: Operation,
     body: Bytes,
@@ -93,7 +100,8 @@ pub(crate) fn unplanned(operation: Operation, body: &Bytes, why: Unplanned) -> R
     }
 }
 
-/// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal is the store's own.
+/// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal
+/// is the store's own.
 pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
     let error = Error::validation(format!(
         "The table is sharded, and Heatsink cannot tell what this {} asks for: DynamoDB is known to refuse it",

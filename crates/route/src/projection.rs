@@ -21,8 +21,9 @@ pub(crate) fn project(projection: &Projection, item: &[u8], out: &mut Vec<u8>) -
     Ok(())
 }
 
-/// A projection that is carried out here, so that the store is asked for whole attributes. With [`Checks::All`] one into a key is refused, as
-/// by DynamoDB: the store does not see that part of it.
+/// A projection that is carried out here, so that the store is asked for whole attributes. With
+/// [`Checks::All`] one into a key is refused, as by DynamoDB: the store does not see that part of
+/// it.
 ///
 /// # Errors
 /// `ValidationException` in DynamoDB's words.

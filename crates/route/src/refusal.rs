@@ -1,4 +1,5 @@
-//! What Heatsink itself refuses because of how keys are laid out: said with the rules, so that whoever reads it knows what to change.
+//! What Heatsink itself refuses because of how keys are laid out: said with the rules, so that
+//! whoever reads it knows what to change.
 
 use heatsink_dynamo::json::Malformed;
 use heatsink_dynamo::{Code, Error, Origin};
@@ -7,10 +8,11 @@ use heatsink_layout::{LayoutSource, Unplaced};
 /// Why there is no plan of its own for a request.
 #[derive(Debug)]
 pub(crate) enum Unplanned {
-    /// It is not valid. A read is harmless: it is sent as it came, so that the refusal is the store's own. So is a write whose key no item
-    /// can have.
+    /// It is not valid. A read is harmless: it is sent as it came, so that the refusal is the
+    /// store's own. So is a write whose key no item can have.
     Invalid,
-    /// The same, and the checks here know how DynamoDB says so: the answer where the store accepts it.
+    /// The same, and the checks here know how DynamoDB says so: the answer where the store accepts
+    /// it.
     Worded(Error),
     /// Refused here.
     Refused(Error),
@@ -54,7 +56,8 @@ impl From<Error> for Unsent {
     }
 }
 
-/// The error as clients are told it: a refusal of Heatsink's own names the rules of the request's tables.
+/// The error as clients are told it: a refusal of Heatsink's own names the rules of the request's
+/// tables.
 #[must_use]
 pub fn name_rules<S: AsRef<str>>(mut error: Error, tables: &[S], layouts: &dyn LayoutSource) -> Error {
     if error.origin != Origin::Gateway {

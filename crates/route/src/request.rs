@@ -21,13 +21,14 @@ impl<'a> Request<'a> {
     /// Finds the members.
     ///
     /// # Errors
-    /// `SerializationException` for a body that is no JSON object, or that has a member twice: which of the two a store
-    /// would believe is its own affair, and a rewrite must not guess.
+    /// `SerializationException` for a body that is no JSON object, or that has a member twice:
+    /// which of the two a store would believe is its own affair, and a rewrite must not guess.
     pub fn read(body: &'a Bytes) -> Result<Self, Error> {
         Request::of(body, json::members(body).map_err(|_| malformed())?)
     }
 
-    /// Finds the members of a request that a client has sent, which is checked as DynamoDB checks it.
+    /// Finds the members of a request that a client has sent, which is checked as DynamoDB checks
+    /// it.
     ///
     /// # Errors
     /// DynamoDB's own; as [`read`](Self::read).

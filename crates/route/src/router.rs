@@ -38,25 +38,26 @@ impl Router {
         Router::default()
     }
 
-    /// The same router, with a clock. Without one it does not know up to when writers that bypass Heatsink may have begun buckets, nor how
-    /// old a transaction's token is.
+    /// The same router, with a clock. Without one it does not know up to when writers that bypass
+    /// Heatsink may have begun buckets, nor how old a transaction's token is.
     #[must_use]
     pub fn with_clock(self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Router { shared: self.shared.with_clock(clock), ..self }
     }
 
-    /// The same router, which hides tables of these names from clients: Heatsink's own, whether they exist yet or not.
+    /// The same router, which hides tables of these names from clients: Heatsink's own, whether
+    /// they exist yet or not.
     #[must_use]
     pub fn hiding(self, hidden: Arc<[String]>) -> Self {
         Router { hidden, ..self }
     }
 
-    /// The plan of a request. Every table that it names ([`tables_of`]) must be known to `layouts` by now: a table that `layouts`
-    /// does not know is taken as unsharded.
+    /// The plan of a request. Every table that it names ([`tables_of`]) must be known to `layouts`
+    /// by now: a table that `layouts` does not know is taken as unsharded.
     ///
     /// # Errors
-    /// DynamoDB's own error where the request is wrong, `ValidationException` for what sharded tables do not
-    /// support yet; nothing has been sent.
+    /// DynamoDB's own error where the request is wrong, `ValidationException` for what sharded
+    /// tables do not support yet; nothing has been sent.
     pub fn plan(
         &self,
         operation: Operation,
@@ -103,7 +104,8 @@ impl Router {
             };
         };
         if operation == Operation::UpdateTimeToLive && schema.key_layouts().any_moves() {
-            // The move knows what expires from its record: an item that expires in its new slot must leave no old copy behind.
+            // The move knows what expires from its record: an item that expires in its new slot
+            // must leave no old copy behind.
             return Err(moving::unsupported(operation, &schema.name));
         }
         if operation == Operation::UpdateTimeToLive && schema.has_counters() {
@@ -152,8 +154,8 @@ fn plan_valid(
     shared.plan_at(operation, request, schema, layouts, None).map(|(plan, _)| plan)
 }
 
-/// Plans a request on items by its operation, then what comes before its calls: items that move, buckets
-/// that are new.
+/// Plans a request on items by its operation, then what comes before its calls: items that move,
+/// buckets that are new.
 #[derive(Debug)]
 struct ByOperation;
 

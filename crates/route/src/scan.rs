@@ -1,7 +1,9 @@
-//! Scan, of a table or an index, parallel or not: one physical Scan; keys in cursors and items are translated.
+//! Scan, of a table or an index, parallel or not: one physical Scan; keys in cursors and items are
+//! translated.
 //!
-//! Where the store cannot test or show items as the client knows them, that is done here (`evaluated`). Keys on record that move, or have changed
-//! since the Scan began, are read by themselves at its end (`apart`); cursors say when it began (`mark`).
+//! Where the store cannot test or show items as the client knows them, that is done here
+//! (`evaluated`). Keys on record that move, or have changed since the Scan began, are read by
+//! themselves at its end (`apart`); cursors say when it began (`mark`).
 
 mod apart;
 mod evaluated;
@@ -52,7 +54,8 @@ struct Progress<'a> {
 /// The plan of a Scan of a recorded table.
 ///
 /// # Errors
-/// `ValidationException` for a cursor of another layout; `ServiceUnavailable` for one of a page that knew more of the table's keys than this gateway.
+/// `ValidationException` for a cursor of another layout; `ServiceUnavailable` for one of a page
+/// that knew more of the table's keys than this gateway.
 pub(crate) fn plan(
     shared: &Shared,
     request: &Request<'_>,
@@ -122,7 +125,8 @@ fn untagged(
 ) -> Result<Plan, Error> {
     let index = match request.string("IndexName")? {
         None => None,
-        // An index that this schema does not know: the store refuses it, or was given it a moment ago.
+        // An index that this schema does not know: the store refuses it, or was given it a moment
+        // ago.
         Some(name) => schema.indexes.iter().find(|index| index.name == name),
     };
     if let Some(index) = index.filter(|index| schema.is_index_mixed(index)) {
@@ -161,8 +165,9 @@ fn untagged(
     }
 }
 
-/// The plan of a Scan of an index whose partition key migrates: one of the table. Items change their place in the index meanwhile, and keep it
-/// in the table. The cursors are those of the table. Whether the request is valid the store says, asked as it came but for the cursor.
+/// The plan of a Scan of an index whose partition key migrates: one of the table. Items change
+/// their place in the index meanwhile, and keep it in the table. The cursors are those of the
+/// table. Whether the request is valid the store says, asked as it came but for the cursor.
 fn of_the_table(
     request: &Request<'_>,
     schema: &Arc<Table>,
@@ -218,8 +223,9 @@ fn read(
     Ok(Single::new(Operation::Scan, body, Some(Box::new(finish)), WHY).plan())
 }
 
-/// The Scan as one whose items are tested here, if that is needed: the table holds counters, keys are read by themselves, or the filter reads a key
-/// that is stored with shard suffixes. `body`: the request with its cursor physical.
+/// The Scan as one whose items are tested here, if that is needed: the table holds counters, keys
+/// are read by themselves, or the filter reads a key that is stored with shard suffixes. `body`:
+/// the request with its cursor physical.
 fn evaluated(
     request: &Request<'_>,
     schema: &Arc<Table>,
@@ -332,7 +338,8 @@ impl Progress<'_> {
     }
 }
 
-/// Whether what is read can hold counters. Of an index that is not known here, and that the store therefore refuses, nobody knows.
+/// Whether what is read can hold counters. Of an index that is not known here, and that the store
+/// therefore refuses, nobody knows.
 fn has_counters(request: &Request<'_>, schema: &Table, index: Option<&IndexSchema>) -> bool {
     schema.has_counters() && (index.is_some() || request.get("IndexName").is_none())
 }

@@ -1,6 +1,8 @@
-//! What all plans of one router share: what it has learned from answers, the turns of counters, its clock. And how a plan has a part of its request planned.
+//! What all plans of one router share: what it has learned from answers, the turns of counters, its
+//! clock. And how a plan has a part of its request planned.
 //!
-//! The router stands above all plans; whoever plans a request once more, or a Query within another request, asks for that here.
+//! The router stands above all plans; whoever plans a request once more, or a Query within another
+//! request, asks for that here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -15,8 +17,8 @@ use crate::learned::item_sizes::ItemSizes;
 use crate::learned::tokens::Tokens;
 use crate::request::Request;
 
-/// Plans valid requests on items. The router does; plans that have a part of their request planned stand
-/// below it, and reach it by this.
+/// Plans valid requests on items. The router does; plans that have a part of their request planned
+/// stand below it, and reach it by this.
 pub(crate) trait ItemPlanner: std::fmt::Debug + Send + Sync {
     /// As [`Shared::plan_at`].
     fn plan(
@@ -77,8 +79,9 @@ impl Shared {
         self.turns.fetch_add(1, Ordering::Relaxed) % shards.max(1)
     }
 
-    /// The plan of a valid request, after the rows of the buckets that it is the first to put something into. `places`: where its items
-    /// lie, if they were looked for. Where not, also gives the items whose place was assumed.
+    /// The plan of a valid request, after the rows of the buckets that it is the first to put
+    /// something into. `places`: where its items lie, if they were looked for. Where not, also
+    /// gives the items whose place was assumed.
     ///
     /// # Errors
     /// As [`Router::plan`](crate::Router::plan).

@@ -22,8 +22,9 @@ impl<'a> Splice<'a> {
         Splice { whole, edits: Vec::new() }
     }
 
-    /// Puts `with` in the place of `part`, a slice of the body itself. A slice of something else is ignored by
-    /// construction of the callers, who get every slice from a lazy reader over the body.
+    /// Puts `with` in the place of `part`, a slice of the body itself. A slice of something else is
+    /// ignored by construction of the callers, who get every slice from a lazy reader over the
+    /// body.
     pub fn replace(&mut self, part: &[u8], with: impl Into<Vec<u8>>) {
         if let Some(start) = self.offset(part) {
             let with = with.into();
@@ -39,7 +40,8 @@ impl<'a> Splice<'a> {
         }
     }
 
-    /// Takes out `length` bytes that end `back` bytes before the end of `part`, a slice of the body.
+    /// Takes out `length` bytes that end `back` bytes before the end of `part`, a slice of the
+    /// body.
     pub fn remove(&mut self, part: &[u8], back: usize, length: usize) {
         if let Some(start) = self.offset(part) {
             let end = start + part.len().saturating_sub(back);
@@ -53,7 +55,8 @@ impl<'a> Splice<'a> {
         self.edits.is_empty()
     }
 
-    /// The changed body; the same bytes, uncopied, where nothing changes. `body` is the whole that the splice was made for.
+    /// The changed body; the same bytes, uncopied, where nothing changes. `body` is the whole that
+    /// the splice was made for.
     pub fn finish(mut self, body: &Bytes) -> Bytes {
         if self.edits.is_empty() {
             return body.clone();

@@ -1,7 +1,7 @@
 //! Streams of recorded tables: the keys of stream records become logical.
 //!
-//! Shards, iterators and sequence numbers stay as the store gives them. An item has one physical key, so its records stay in the
-//! order of its writes.
+//! Shards, iterators and sequence numbers stay as the store gives them. An item has one physical
+//! key, so its records stay in the order of its writes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::request::Request;
 use crate::splice::Splice;
 use crate::tables::{iterator_table, table_name};
 
-/// The plan of a `GetShardIterator`: the iterator passes on, if `GetRecords` will know its table again.
+/// The plan of a `GetShardIterator`: the iterator passes on, if `GetRecords` will know its table
+/// again.
 pub(crate) fn iterator(request: &Request<'_>, table: &Arc<Table>) -> Plan {
     let table = Arc::clone(table);
     let finish = move |answer: Result<Bytes, Error>| {

@@ -25,19 +25,22 @@ const NAMING: [&str; 12] = [
     "ShardIterator",
 ];
 
-/// The most tables that a request names, and the most elements of its list: as many as a transaction has actions, or BatchGetItem
-/// keys. The wire check has DynamoDB's words for most requests that have more.
+/// The most tables that a request names, and the most elements of its list: as many as a
+/// transaction has actions, or BatchGetItem keys. The wire check has DynamoDB's words for most
+/// requests that have more.
 const MOST: usize = 100;
 
-/// The longest statement, in bytes of JSON: 8,192 characters (service model 2012-08-10), each an escape of two halves at worst.
+/// The longest statement, in bytes of JSON: 8,192 characters (service model 2012-08-10), each an
+/// escape of two halves at worst.
 const LONGEST_STATEMENT: usize = 8192 * 12;
 
-/// The tables that a request names, each once; ARNs are cut down to the table's name. Empty where none is named, and without what no table
-/// can be named. What it costs is linear in the body.
+/// The tables that a request names, each once; ARNs are cut down to the table's name. Empty where
+/// none is named, and without what no table can be named. What it costs is linear in the body.
 ///
 /// # Errors
-/// `SerializationException` if the body is not JSON, or the place of a name holds something else; `ValidationException` if it names more
-/// than 100 tables, or has a longer list or statement than any operation takes.
+/// `SerializationException` if the body is not JSON, or the place of a name holds something else;
+/// `ValidationException` if it names more than 100 tables, or has a longer list or statement than
+/// any operation takes.
 pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>, Error> {
     let mut found = Names::default();
     match operation {
@@ -88,8 +91,8 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
     Ok(found.names)
 }
 
-/// The table of a shard iterator, by name or ARN; `None` where it does not say. DynamoDB and DynamoDB Local write the stream's ARN into it, the
-/// embedded engine base64 of a JSON object.
+/// The table of a shard iterator, by name or ARN; `None` where it does not say. DynamoDB and
+/// DynamoDB Local write the stream's ARN into it, the embedded engine base64 of a JSON object.
 pub(crate) fn iterator_table(iterator: &str) -> Option<Cow<'_, str>> {
     if let Some(arn) = iterator.find("arn:").and_then(|at| iterator.get(at..)) {
         return Some(Cow::Borrowed(arn));
@@ -99,7 +102,8 @@ pub(crate) fn iterator_table(iterator: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(name.into_owned()))
 }
 
-/// A table's name from its name or from an ARN of the table, its stream or its index (`arn:…:table/NAME/…`).
+/// A table's name from its name or from an ARN of the table, its stream or its index
+/// (`arn:…:table/NAME/…`).
 pub fn table_name(name_or_arn: &str) -> &str {
     match name_or_arn.starts_with("arn:").then(|| name_or_arn.split_once(":table/")).flatten() {
         Some((_, rest)) => rest.split(['/', '|']).next().unwrap_or(rest),
@@ -118,7 +122,8 @@ const IN_NAMES: [bool; 256] = {
     allowed
 };
 
-/// The name of a table that may exist, of a name or an ARN: an ARN of something else names the table of its last part, such as a global table.
+/// The name of a table that may exist, of a name or an ARN: an ARN of something else names the
+/// table of its last part, such as a global table.
 fn possible(name_or_arn: &str) -> Option<&str> {
     // Service model: up to 255 letters, digits and three signs.
     let is_name =
@@ -145,7 +150,8 @@ impl<'a> Names<'a> {
             Cow::Borrowed(name) => possible(name).map(Cow::Borrowed),
             Cow::Owned(name) => possible(&name).map(|name| Cow::Owned(name.to_owned())),
         };
-        // Nothing is known of what is no table's name, and nobody is asked: who carries the request out says what is wrong with it.
+        // Nothing is known of what is no table's name, and nobody is asked: who carries the request
+        // out says what is wrong with it.
         let Some(name) = name else { return Ok(()) };
         let few = self.names.len() <= FEW;
         if few && self.names.contains(&name) || self.met.contains(&name) {
@@ -186,8 +192,8 @@ fn statement_tables(object: &[u8], found: &mut Names<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The members of those names that are not `null`. A repeated member is given every time: whichever of them a store
-/// believes, its table must be known here.
+/// The members of those names that are not `null`. A repeated member is given every time: whichever
+/// of them a store believes, its table must be known here.
 fn named<'a>(object: &'a [u8], names: &[&str]) -> Result<Vec<&'a [u8]>, Error> {
     let members = json::members(object).map_err(|_| malformed())?;
     let wanted = members.into_iter().filter(|(name, value)| names.contains(&&**name) && *value != b"null");

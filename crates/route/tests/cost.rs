@@ -1,4 +1,5 @@
-//! What it costs to find out what a request names: a body 16 times as long takes not much more than 16 times as long.
+//! What it costs to find out what a request names: a body 16 times as long takes not much more than
+//! 16 times as long.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;

@@ -31,7 +31,8 @@ fn holds(body: &str, stored: Option<&str>) -> bool {
     Condition::parse(Kind::Condition, text, &bindings).unwrap().holds(&item)
 }
 
-/// A cursor is of the segment in which its physical key lies: DynamoDB refuses it in any other, and so it would the logical key.
+/// A cursor is of the segment in which its physical key lies: DynamoDB refuses it in any other, and
+/// so it would the logical key.
 #[test]
 fn a_later_page_of_a_segment_is_asked_for_without_its_cursor() {
     let body = r#"{"TableName":"Tab","Segment":1,"TotalSegments":4,"Limit":5,"ExclusiveStartKey":{"pk":{"S":"a"},"sk":{"S":"b"}},
@@ -166,7 +167,8 @@ fn legacy_conditions_on_the_key_ask_what_the_logical_key_makes_of_them() {
     assert_eq!(body["Key"]["pk"]["S"], "", "nothing can be written with it");
 }
 
-/// The store sees what the logical key makes of a condition, so it cannot refuse what was wrong with the condition.
+/// The store sees what the logical key makes of a condition, so it cannot refuse what was wrong
+/// with the condition.
 #[test]
 fn operands_that_a_legacy_comparison_does_not_take_are_refused() {
     for (condition, words) in [

@@ -62,7 +62,8 @@ fn the_key_of_a_statement_is_made_physical_where_it_stands() {
     assert_eq!(sent["Statement"], text);
 }
 
-/// A store with the items `a`/`b` and `a`/`c`, which refuses cursors on the last sort key as DynamoDB does.
+/// A store with the items `a`/`b` and `a`/`c`, which refuses cursors on the last sort key as
+/// DynamoDB does.
 fn two_items(body: &Bytes) -> Result<Bytes, Error> {
     let asked = json(body);
     let condition = asked["KeyConditionExpression"].as_str().unwrap();
@@ -258,7 +259,8 @@ fn select(body: &Json) -> Result<Json, Error> {
     answer.map(|answer| json(&answer))
 }
 
-/// Every shard is asked for the index that the statement names, in the order of that index's sort key.
+/// Every shard is asked for the index that the statement names, in the order of that index's sort
+/// key.
 #[test]
 fn a_select_of_an_index_reads_that_index() {
     for (index, sort) in [("by_at", "at"), ("by_player", "player")] {
@@ -402,7 +404,8 @@ fn a_token_is_bound_to_its_statement() {
 }
 
 proptest! {
-    /// Whatever the request: a plan or an error, never a panic; and a write to the table goes to a physical key or nowhere.
+    /// Whatever the request: a plan or an error, never a panic; and a write to the table goes to a
+    /// physical key or nowhere.
     #[test]
     fn any_statement_is_planned_or_refused(
         verb in prop::sample::select(vec!["SELECT * FROM Tab", "DELETE FROM Tab", "UPDATE Tab SET a = 1", "INSERT INTO Tab VALUE"]),

@@ -1,4 +1,5 @@
-//! A Scan of a table of which many keys move. They are read by themselves behind all others, some of them for each page.
+//! A Scan of a table of which many keys move. They are read by themselves behind all others, some
+//! of them for each page.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
 
 mod common;
@@ -54,8 +55,9 @@ impl LayoutSource for Moves {
     }
 }
 
-/// The keys of which each page of a Scan shows the item, or that it reads where there are none. Each key has an item of so many bytes, in its former
-/// place, if any; the store's own pages show so many other items of that size, on the first page.
+/// The keys of which each page of a Scan shows the item, or that it reads where there are none.
+/// Each key has an item of so many bytes, in its former place, if any; the store's own pages show
+/// so many other items of that size, on the first page.
 fn pages(size: Option<usize>, others: usize) -> Vec<Vec<String>> {
     let (mut pages, mut body) = (Vec::new(), value!({ "TableName": "Tab" }));
     loop {

@@ -1,5 +1,5 @@
-//! Requests on a key of which buckets from one on get another number of shards: what would be put there waits, all else goes on, and readers know the new
-//! number from PREPARE on.
+//! Requests on a key of which buckets from one on get another number of shards: what would be put
+//! there waits, all else goes on, and readers know the new number from PREPARE on.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
 mod common;
@@ -15,7 +15,8 @@ use heatsink_layout::{
 };
 use heatsink_route::Router;
 
-/// The table `Tab`, whose keys lie in buckets of a day. Of the key `log` those from 23 June 2026 on get three shards.
+/// The table `Tab`, whose keys lie in buckets of a day. Of the key `log` those from 23 June 2026 on
+/// get three shards.
 #[derive(Clone)]
 struct Steps(Phase);
 
@@ -128,7 +129,8 @@ fn only_what_would_be_put_into_the_buckets_to_come_waits() {
     }
 }
 
-/// A Scan goes on behind an item where the key's own number of shards has put it, and not where the table's rule would.
+/// A Scan goes on behind an item where the key's own number of shards has put it, and not where the
+/// table's rule would.
 #[test]
 fn a_scan_goes_on_where_the_own_number_of_a_bucket_has_put_an_item() {
     let layout = Steps(Phase::Prepare).in_force(&Fixed { shards: 1 }.table("Tab").unwrap(), b"log");

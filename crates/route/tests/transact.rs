@@ -1,4 +1,5 @@
-//! Transactions and streams: keys physical on the way in, logical on the way out, everything else as it was.
+//! Transactions and streams: keys physical on the way in, logical on the way out, everything else
+//! as it was.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
 mod common;

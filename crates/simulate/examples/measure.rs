@@ -1,7 +1,9 @@
-//! On Linux. Measures the simulator: simulated requests per second of one core, and the time for a day of the leaderboard.
+//! On Linux. Measures the simulator: simulated requests per second of one core, and the time for a
+//! day of the leaderboard.
 //!
-//! `cargo run --release -p heatsink-simulate --example measure` prints the table of docs/explain/performance.md. With the name of a shipped scenario or a
-//! file it runs that one and prints its runs.
+//! `cargo run --release -p heatsink-simulate --example measure` prints the table of
+//! docs/explain/performance.md. With the name of a shipped scenario or a file it runs that one and
+//! prints its runs.
 
 #![allow(
     clippy::print_stdout,

@@ -1,6 +1,8 @@
-//! The remedy "Heatsink, advised": how many shards Heatsink recommends for the hot key of a scenario, or for each hot key of its traces.
+//! The remedy "Heatsink, advised": how many shards Heatsink recommends for the hot key of a
+//! scenario, or for each hot key of its traces.
 //!
-//! Not here: the recommendation itself (`heatsink-heat`, which `heatsink shards` and the gateway ask too).
+//! Not here: the recommendation itself (`heatsink-heat`, which `heatsink shards` and the gateway
+//! ask too).
 
 use std::collections::HashMap;
 
@@ -19,7 +21,8 @@ use crate::sizes::item_bytes;
 /// The most keys whose advice is told.
 const TOLD: usize = 3;
 
-/// The risks that some partition is overloaded at the peak, in the order in which they are accepted.
+/// The risks that some partition is overloaded at the peak, in the order in which they are
+/// accepted.
 const RISKS: [f64; 6] = [DEFAULT_RISK, 0.05, 0.1, 0.25, 0.5, 0.75];
 
 /// What is advised.
@@ -90,7 +93,8 @@ fn of_rates(loaded: &Loaded, asked: &Remedy) -> Remedy {
     let Some(hottest) = keys.first() else {
         return nothing("no workload names one hot key");
     };
-    // Where no count is within the usual risk, `heatsink shards` advises none: the one of least risk is run, and said to be that.
+    // Where no count is within the usual risk, `heatsink shards` advises none: the one of least
+    // risk is run, and said to be that.
     let within = |risk: &f64| advise(Asked { risk: *risk, ..hottest.asked }).recommended;
     let Some(row) = RISKS.iter().find_map(within) else {
         return nothing("no shard count carries this key; `heatsink shards` says why");
@@ -162,7 +166,8 @@ fn keys(loaded: &Loaded) -> Vec<Named<'_>> {
     keys
 }
 
-/// Shards for the one key of an index of the table, if it has such an index and its writes need them.
+/// Shards for the one key of an index of the table, if it has such an index and its writes need
+/// them.
 fn of_index(loaded: &Loaded, table: &Table) -> Option<u16> {
     let one = |index: &&Index| matches!(index.key, Some(Keys::Constant(_)));
     let index = table.index.iter().find(one)?;

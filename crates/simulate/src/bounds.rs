@@ -1,4 +1,5 @@
-//! Limits on a scenario's resources: memory for keys and pictures, time for requests that are sampled one by one.
+//! Limits on a scenario's resources: memory for keys and pictures, time for requests that are
+//! sampled one by one.
 //!
 //! Estimates, made before anything is built, and rather high than low.
 
@@ -15,10 +16,12 @@ use crate::schedule::{Schedule, TICK};
 /// The most memory of a run: 4 GB.
 const MAX_BYTES: f64 = 4e9;
 
-/// The most requests that are drawn one by one: about an hour of one core at 30 million a second (docs/explain/performance.md).
+/// The most requests that are drawn one by one: about an hour of one core at 30 million a second
+/// (docs/explain/performance.md).
 const MAX_DRAWN: f64 = 1e11;
 
-/// Bytes of a key's name: three words and some 20 letters with what the allocator adds; its weight and its slot of the alias table.
+/// Bytes of a key's name: three words and some 20 letters with what the allocator adds; its weight
+/// and its slot of the alias table.
 const NAME_BYTES: f64 = 72.0 + 16.0;
 
 /// Bytes of a recorded request: as it was read, with its sort key, and as it is offered.

@@ -1,4 +1,5 @@
-//! The monthly cost of a run: us-east-1, Standard class, prices since 2024-11-01 (docs/explain/simulator.md#what-comes-out).
+//! The monthly cost of a run: us-east-1, Standard class, prices since 2024-11-01
+//! (docs/explain/simulator.md#what-comes-out).
 //!
 //! Storage, backups and data transfer are left out: remedies do not change them much.
 
@@ -17,7 +18,8 @@ pub const READ_HOUR: f64 = 0.00013;
 /// Hours of a month, as AWS counts them.
 pub const MONTH_HOURS: f64 = 730.0;
 
-/// US dollars per cache node and hour where the scenario does not say: an assumption, about a small memory-optimised node.
+/// US dollars per cache node and hour where the scenario does not say: an assumption, about a small
+/// memory-optimised node.
 const NODE_HOUR: f64 = 0.27;
 
 /// A month of a table or index that takes so many units per second.

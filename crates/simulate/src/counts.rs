@@ -21,7 +21,8 @@ pub(crate) struct Heat {
     pub throttles: f32,
     /// Of those, the refusals at its own ceiling.
     pub refused: f32,
-    /// What was asked of it, as a share of its ceiling: 1 is full. Without what the table's or index's own bucket refused.
+    /// What was asked of it, as a share of its ceiling: 1 is full. Without what the table's or
+    /// index's own bucket refused.
     pub asked: f32,
 }
 

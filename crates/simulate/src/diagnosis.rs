@@ -15,7 +15,8 @@ struct Total {
     refused: f64,
 }
 
-/// Of all tables and indexes the one with the most throttles is spoken of; without throttles, the busiest.
+/// Of all tables and indexes the one with the most throttles is spoken of; without throttles, the
+/// busiest.
 pub(crate) fn hottest(maps: &[Map]) -> Option<&Map> {
     let weigh = |map: &&Map| {
         let heat = || map.steps.iter().flatten();

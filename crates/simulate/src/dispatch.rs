@@ -1,4 +1,5 @@
-//! Offers the requests of one stream to the partitions, many at a time, and counts what was admitted.
+//! Offers the requests of one stream to the partitions, many at a time, and counts what was
+//! admitted.
 //!
 //! Not here: when, and in which order among streams ([`crate::engine`]).
 
@@ -28,7 +29,8 @@ pub(crate) struct Dispatcher {
     pub counts: Vec<Count>,
     pub attempts: Vec<Attempts>,
     pub retries: Retries,
-    /// A loader's items that are not accepted yet, and how many of them it has not tried in this tick.
+    /// A loader's items that are not accepted yet, and how many of them it has not tried in this
+    /// tick.
     waiting: Vec<VecDeque<Vec<Demand>>>,
     untried: Vec<usize>,
     batches: bool,
@@ -51,8 +53,8 @@ impl Dispatcher {
         }
     }
 
-    /// The requests of a stream that are due in the tick from `now` on. The second number is those that a loader with a full window offers only if
-    /// others are accepted.
+    /// The requests of a stream that are due in the tick from `now` on. The second number is those
+    /// that a loader with a full window offers only if others are accepted.
     pub(crate) fn asked(&mut self, nth: usize, now: u64) -> (u64, u64) {
         let Stream { source, loader, .. } = &mut self.streams[nth];
         match source {
@@ -69,7 +71,8 @@ impl Dispatcher {
         }
     }
 
-    /// Offers the next `due` requests of a stream, all of them now; recorded ones at their own times if they are `alone`.
+    /// Offers the next `due` requests of a stream, all of them now; recorded ones at their own
+    /// times if they are `alone`.
     pub(crate) fn offer(&mut self, nth: usize, now: u64, due: u64, alone: bool) {
         if self.streams[nth].loader.is_some() {
             return self.load(nth, now, due);
@@ -104,7 +107,8 @@ impl Dispatcher {
                     let most = if *batches { AT_ONCE } else { 1 };
                     let room = model.room(now, &same_instant.shared, due.min(most));
                     if room == 0 {
-                        // No time passes, so there is no room for the others either, wherever they would fall.
+                        // No time passes, so there is no room for the others either, wherever they
+                        // would fall.
                         let accepted = admit(model, now, &same_instant.shared, false, due, *batches);
                         tally.count(now, &same_instant.shared, due, accepted, 1, rng);
                         break;
@@ -118,7 +122,8 @@ impl Dispatcher {
             }
             Source::Sampled { each, .. } => {
                 let mut due = due;
-                // Retries draw from the same numbers, so where there are any each request is drawn when its turn comes.
+                // Retries draw from the same numbers, so where there are any each request is drawn
+                // when its turn comes.
                 let at_once = if tally.retries.on { 1 } else { AT_ONCE };
                 while due > 0 {
                     each.draw(now, rng, due.min(at_once));
@@ -156,7 +161,8 @@ impl Dispatcher {
         }
     }
 
-    /// A loader's next `due` requests: what waits is tried again, once in a tick; then new items while few enough wait.
+    /// A loader's next `due` requests: what waits is tried again, once in a tick; then new items
+    /// while few enough wait.
     fn load(&mut self, nth: usize, now: u64, due: u64) {
         let Dispatcher { streams, model, rngs, counts, waiting, untried, .. } = self;
         let rng = &mut rngs[nth];
@@ -170,7 +176,8 @@ impl Dispatcher {
             }
             accepted
         };
-        // Items that are throttled again are queued behind the others. The order stays, because every item is tried.
+        // Items that are throttled again are queued behind the others. The order stays, because
+        // every item is tried.
         let again = (untried[nth] as u64).min(due);
         for _ in 0..again {
             untried[nth] -= 1;
@@ -248,7 +255,8 @@ impl Dispatcher {
 /// Draws the demands of a loader's next item.
 type Draw<'a> = Box<dyn FnMut(&mut Rng) -> Vec<Demand> + 'a>;
 
-/// How many of `count` equal requests are admitted. Every demand of a scatter is sent and consumes capacity; the request is accepted when all are.
+/// How many of `count` equal requests are admitted. Every demand of a scatter is sent and consumes
+/// capacity; the request is accepted when all are.
 fn admit(model: &mut Model, now: u64, asks: &[Demand], scatter: bool, count: u64, batches: bool) -> u64 {
     if scatter {
         return asks
@@ -274,13 +282,15 @@ fn ascend(asks: &mut [Demand], now: u64) {
 }
 
 impl Cache {
-    /// How many of `count` reads of one entry are not cached. Each node reads it once, and then answers from its cache for the time to live.
+    /// How many of `count` reads of one entry are not cached. Each node reads it once, and then
+    /// answers from its cache for the time to live.
     fn missed(&mut self, of: usize, now: u64, count: u64) -> u64 {
         let Some(until) = self.until.get_mut(of) else { return count };
         if now < *until {
             return 0;
         }
-        // With fewer reads than nodes some nodes stay cold and would read it later. This is rounded away.
+        // With fewer reads than nodes some nodes stay cold and would read it later. This is rounded
+        // away.
         *until = now + self.ttl;
         count.min(self.nodes)
     }

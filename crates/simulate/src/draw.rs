@@ -2,8 +2,8 @@
 
 use fastrand::Rng;
 
-/// Draws from a finite distribution in constant time: Walker's alias method in Vose's form ("A Linear Algorithm For Generating
-/// Random Numbers With a Given Distribution", 1991).
+/// Draws from a finite distribution in constant time: Walker's alias method in Vose's form ("A
+/// Linear Algorithm For Generating Random Numbers With a Given Distribution", 1991).
 #[derive(Clone, Debug)]
 pub(crate) struct Alias {
     /// Per slot: the chance (of 2^32) to stay, and where to go else.
@@ -55,7 +55,8 @@ pub(crate) fn zipf(keys: usize, exponent: f64) -> Vec<f64> {
     (1..=keys).map(|rank| (rank as f64).powf(-exponent)).collect()
 }
 
-/// How many of `count` draws fall on each of `weights`: a multinomial draw, by binomials on what is left.
+/// How many of `count` draws fall on each of `weights`: a multinomial draw, by binomials on what is
+/// left.
 pub(crate) fn multinomial(rng: &mut Rng, count: u64, weights: &[f64], counts: &mut Vec<u64>) {
     counts.clear();
     let mut left = count;
@@ -69,8 +70,9 @@ pub(crate) fn multinomial(rng: &mut Rng, count: u64, weights: &[f64], counts: &m
     }
 }
 
-/// Successes of `count` tries of chance `p`. Exact by inversion while few are expected; a rounded normal beyond that (more than 30
-/// expected either way, where it is off by less than a percent of its spread).
+/// Successes of `count` tries of chance `p`. Exact by inversion while few are expected; a rounded
+/// normal beyond that (more than 30 expected either way, where it is off by less than a percent of
+/// its spread).
 fn binomial(rng: &mut Rng, count: u64, p: f64) -> u64 {
     if p > 0.5 {
         return count - binomial(rng, count, 1.0 - p);

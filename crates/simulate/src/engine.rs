@@ -1,9 +1,10 @@
 //! Runs one remedy: tick by tick, every workload's requests against the partitions.
 //!
-//! Requests of a tick of 50 ms are offered at its start, those of competing workloads in random order. Recorded requests are offered at
-//! their own times, but at the tick's start where other workloads compete with them. Many equal requests are offered to the model at once. This changes no
-//! count, because they are the same requests in the same order.
-//! What is random follows from the seed and the workload's name, so the order of workloads in a file changes nothing.
+//! Requests of a tick of 50 ms are offered at its start, those of competing workloads in random
+//! order. Recorded requests are offered at their own times, but at the tick's start where other
+//! workloads compete with them. Many equal requests are offered to the model at once. This changes
+//! no count, because they are the same requests in the same order. What is random follows from the
+//! seed and the workload's name, so the order of workloads in a file changes nothing.
 
 use heatsink_physics::Demand;
 
@@ -27,7 +28,8 @@ impl Engine {
         Engine { dispatcher: Dispatcher::new(run, seed, batches), interleaving }
     }
 
-    /// Runs for `duration` in steps of `step`, both nanoseconds. `progress` gets the share done, from 0 to 1, after each step.
+    /// Runs for `duration` in steps of `step`, both nanoseconds. `progress` gets the share done,
+    /// from 0 to 1, after each step.
     pub(crate) fn run(
         mut self,
         duration: u64,
@@ -74,7 +76,8 @@ impl Engine {
         }
     }
 
-    /// Orders the requests of a group of streams in this tick. Returns whether only one of them has any.
+    /// Orders the requests of a group of streams in this tick. Returns whether only one of them has
+    /// any.
     fn line_up(&mut self, group: usize, now: u64, due: &[(Retry, Vec<Demand>)]) -> bool {
         let members = self.interleaving.groups[group].clone();
         let asked: Vec<(u64, u64)> =

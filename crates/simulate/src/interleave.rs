@@ -1,7 +1,8 @@
 //! The order of requests within a tick, if several workloads compete for the same capacity.
 //!
-//! No time passes within a tick, so earlier requests take what a bucket holds. The requests of each workload are therefore cut into up to [`PARTS`]
-//! parts, and the parts of all competing workloads come in random order. Each workload gets its share of the offered load, to within one part in
+//! No time passes within a tick, so earlier requests take what a bucket holds. The requests of each
+//! workload are therefore cut into up to [`PARTS`] parts, and the parts of all competing workloads
+//! come in random order. Each workload gets its share of the offered load, to within one part in
 //! [`PARTS`]. Workloads that share no bucket are not cut, because their order changes nothing.
 
 use std::collections::HashSet;

@@ -17,7 +17,8 @@ pub(crate) enum KeySampler {
     Weighted(Alias),
     /// The next one after a while.
     Rolling { keys: u64, each: u64 },
-    /// All of one, then all of the next: the number of the first item that is no longer of each key; and the item that is next.
+    /// All of one, then all of the next: the number of the first item that is no longer of each
+    /// key; and the item that is next.
     Sequential { ends: Vec<u64>, next: u64 },
     /// Walks a list again and again.
     Walk { order: Vec<u32>, next: usize },
@@ -54,7 +55,8 @@ pub(crate) struct KeySet {
 }
 
 impl KeySet {
-    /// `items`: how many a sequential load has. Keys of one prefix are equally popular wherever they are named.
+    /// `items`: how many a sequential load has. Keys of one prefix are equally popular wherever
+    /// they are named.
     pub(crate) fn new(keys: &Keys, loaded: &Loaded, items: u64) -> KeySet {
         let drawn = match keys {
             Keys::Constant(name) => {

@@ -1,11 +1,15 @@
 //! A simple model of request latency.
 //!
-//! - An attempt takes a service time with a lognormal spread: a median by operation, a 99th percentile of three times that. A scatter takes as long
-//!   as the slowest of its shards, which are sent at once.
-//! - A throttled attempt costs a pause before the next: the mean backoff, doubled each time, up to 20 s.
-//! - Where retries are not offered again, each attempt of a request is throttled with the share at which its workload was throttled in that step.
+//! - An attempt takes a service time with a lognormal spread: a median by operation, a 99th
+//!   percentile of three times that. A scatter takes as long as the slowest of its shards, which
+//!   are sent at once.
+//! - A throttled attempt costs a pause before the next: the mean backoff, doubled each time, up to
+//!   20 s.
+//! - Where retries are not offered again, each attempt of a request is throttled with the share at
+//!   which its workload was throttled in that step.
 //!
-//! Queues, connections and the network are not modelled. Medians are round figures for a client in the same region: a guess.
+//! Queues, connections and the network are not modelled. Medians are round figures for a client in
+//! the same region: a guess.
 
 /// Most attempts that are counted.
 pub(crate) const MAX_ATTEMPTS: usize = 20;
@@ -73,8 +77,8 @@ pub(crate) struct Service {
 /// Median of an answer from a read cache, milliseconds: "microseconds", and the way there and back.
 const CACHED_MS: f64 = 0.5;
 
-/// The quantile of many workloads' requests together, in milliseconds; `None` without requests. Requests that failed count with
-/// all the time they took to fail.
+/// The quantile of many workloads' requests together, in milliseconds; `None` without requests.
+/// Requests that failed count with all the time they took to fail.
 pub(crate) fn quantile(of: &[(&Attempts, &Service)], share: f64) -> Option<f64> {
     let total: f64 = of.iter().map(|(attempts, _)| attempts.total()).sum();
     if total <= 0.0 {
@@ -163,7 +167,8 @@ mod tests {
     #[test]
     fn pauses_add_up() {
         let mut attempts = Attempts::default();
-        // Half throttled: 1 % need more than 6 attempts, after 50 + 100 + 200 + 400 + 800 + 1600 ms.
+        // Half throttled: 1 % need more than 6 attempts, after 50 + 100 + 200 + 400 + 800 + 1600
+        // ms.
         attempts.add_share(1_000, 500, 10);
         let p99 = quantile(&[(&attempts, &PUT)], 0.99).unwrap();
         assert!((3_150.0..3_170.0).contains(&p99), "{p99}");

@@ -1,9 +1,11 @@
 //! Simulates scenarios in virtual time.
 //!
-//! A scenario names tables, workloads and remedies. Each remedy is one run of the same workloads against the partitions of [`heatsink_physics`], the
-//! model that the embedded store runs in real time. The results are counts, costs, latencies and pictures.
+//! A scenario names tables, workloads and remedies. Each remedy is one run of the same workloads
+//! against the partitions of [`heatsink_physics`], the model that the embedded store runs in real
+//! time. The results are counts, costs, latencies and pictures.
 //!
-//! Sans-IO: text in, [`Report`] out. Not here: files, terminals, PNG (the command line has them); requests on the wire.
+//! Sans-IO: text in, [`Report`] out. Not here: files, terminals, PNG (the command line has them);
+//! requests on the wire.
 
 mod advised;
 mod bounds;

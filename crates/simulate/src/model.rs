@@ -76,7 +76,8 @@ impl Model {
 
     /// Admits the same demands `count` times at one moment; how many times they were admitted.
     pub(crate) fn admit_many(&mut self, now: u64, demands: &[Demand], count: u64) -> u64 {
-        // What touches all partitions is offered one by one, until one is refused: no time passes, so all others are too.
+        // What touches all partitions is offered one by one, until one is refused: no time passes,
+        // so all others are too.
         if demands.iter().any(|demand| demand.place == KeyRange::All) {
             return (0..count).take_while(|_| self.admit(now, demands)).count() as u64;
         }

@@ -19,7 +19,8 @@ pub(crate) fn partitions(table: &Table) -> Option<u32> {
     u32::try_from(partitions).ok()
 }
 
-/// The partitions of an index, where its capacity or its table's says how many. On demand it begins as a new one, however warm its table is.
+/// The partitions of an index, where its capacity or its table's says how many. On demand it begins
+/// as a new one, however warm its table is.
 pub(crate) fn of_an_index(table: &Table, index: &Index) -> Option<u32> {
     let mode = match table.mode {
         ModeName::Provisioned => {

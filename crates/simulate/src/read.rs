@@ -8,12 +8,14 @@ use crate::bounds;
 use crate::scenario::{Drawn, Fault, Keys, Loaded, Scenario, check, read_list, trace};
 
 impl Loaded {
-    /// Reads a scenario. `file` is its name, for messages; `open` gives the text of a file that it names, as it names it.
-    /// `skip_bad`: leave out lines of traces that cannot be read, and count them.
+    /// Reads a scenario. `file` is its name, for messages; `open` gives the text of a file that it
+    /// names, as it names it. `skip_bad`: leave out lines of traces that cannot be read, and count
+    /// them.
     ///
     /// # Errors
-    /// The first fault found: not TOML, a field that is unknown, missing or out of bounds, fields that contradict each other, a
-    /// file that cannot be opened or (without `skip_bad`) read; what would take more than 4 GB of memory or about an hour.
+    /// The first fault found: not TOML, a field that is unknown, missing or out of bounds, fields
+    /// that contradict each other, a file that cannot be opened or (without `skip_bad`) read; what
+    /// would take more than 4 GB of memory or about an hour.
     pub fn read(
         file: &str,
         text: &str,

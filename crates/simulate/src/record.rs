@@ -48,7 +48,8 @@ impl Recorder {
     }
 }
 
-/// What went through a partition since it was last seen. A partition that was not there starts from nothing.
+/// What went through a partition since it was last seen. A partition that was not there starts from
+/// nothing.
 fn since(seen: &Seen, before: &[Seen], seconds: f64) -> Heat {
     let last = before.iter().find(|last| last.from == seen.from);
     let less = |now: f64, then: Option<f64>| {

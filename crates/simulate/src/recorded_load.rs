@@ -13,7 +13,8 @@ use crate::scenario::{Loaded, Operation};
 
 /// The most keys that are looked at.
 const KEYS: usize = 20;
-/// Rates are of the busiest five seconds: over less, a sample's chance decides, and what partitions keep in reserve.
+/// Rates are of the busiest five seconds: over less, a sample's chance decides, and what partitions
+/// keep in reserve.
 pub(crate) const WINDOW: u64 = 5_000_000_000;
 
 /// The table and the key.

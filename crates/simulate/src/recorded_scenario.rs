@@ -1,8 +1,8 @@
-//! The scenario of a gateway's recording that is given without one: its tables, a workload for each kind of request, and the remedies that act on recorded
-//! requests.
+//! The scenario of a gateway's recording that is given without one: its tables, a workload for each
+//! kind of request, and the remedies that act on recorded requests.
 //!
-//! The capacity of a table is in no request. It is assumed as `heatsink shards` does: four times what is asked of it, on demand. A scenario of one's own
-//! that names the trace says otherwise.
+//! The capacity of a table is in no request. It is assumed as `heatsink shards` does: four times
+//! what is asked of it, on demand. A scenario of one's own that names the trace says otherwise.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,14 +12,16 @@ use crate::numbers::grouped;
 use crate::recorded_load::WINDOW;
 use crate::scenario::Fault;
 
-/// Units that a new on-demand table takes: reads and writes (docs/explain/partitions.md#how-much-a-table-may-take).
+/// Units that a new on-demand table takes: reads and writes
+/// (docs/explain/partitions.md#how-much-a-table-may-take).
 const NEW_TABLE: (f64, f64) = (12_000.0, 4_000.0);
 /// How many times its busiest seconds a table is assumed to take.
 const ROOM: f64 = 4.0;
 /// The most units that a scenario may give a table.
 const MOST: f64 = 10_000_000.0;
 
-/// The text of the scenario of a recording. `file` is its name, for messages, and what the scenario calls it.
+/// The text of the scenario of a recording. `file` is its name, for messages, and what the scenario
+/// calls it.
 ///
 /// # Errors
 /// As those of [`heatsink_trace::read`].

@@ -1,4 +1,5 @@
-//! Recorded requests as they are offered: each one, or as many as it stands for, at the physical keys of a remedy.
+//! Recorded requests as they are offered: each one, or as many as it stands for, at the physical
+//! keys of a remedy.
 //!
 //! Not here: which remedy gives which key how many shards (`compile::trace`).
 
@@ -43,12 +44,14 @@ pub(crate) enum Target {
     Unknown,
     /// A page of so many items and bytes.
     Page { items: u64, bytes: u64 },
-    /// An item. `shard` is its place among its key's shards, and `distinct` says that the requests that it stands for are of other items.
+    /// An item. `shard` is its place among its key's shards, and `distinct` says that the requests
+    /// that it stands for are of other items.
     Item { sort: SortKey, shard: u16, distinct: bool },
 }
 
 impl Replay {
-    /// The physical requests of one request that stands for `count`: what is sent together, and how often.
+    /// The physical requests of one request that stands for `count`: what is sent together, and how
+    /// often.
     pub(crate) fn physical(&self, request: &Request, count: u64) -> Vec<(Vec<Demand>, u64)> {
         let none: Arc<[u64]> = Arc::new([]);
         let shards = self.keys.get(request.key as usize).unwrap_or(&none);

@@ -41,7 +41,8 @@ pub struct Run {
     pub write_units_per_s: f64,
     /// Read units consumed per second, tables and indexes.
     pub read_units_per_s: f64,
-    /// 99th percentile of all requests in milliseconds, retries included: a model, see the documentation.
+    /// 99th percentile of all requests in milliseconds, retries included: a model, see the
+    /// documentation.
     pub p99_ms: Option<f64>,
     /// US dollars per month: what is provisioned, or what would be consumed.
     pub usd_per_month: f64,

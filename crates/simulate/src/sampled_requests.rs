@@ -1,7 +1,9 @@
-//! Requests that are sampled one by one, some hundred ahead, and what the requests of one stream share.
+//! Requests that are sampled one by one, some hundred ahead, and what the requests of one stream
+//! share.
 //!
-//! The position of a key is looked up in a table larger than a processor's caches, at a random place. A loop that does nothing else keeps many such
-//! look-ups in flight; one by one, each would be waited for. That is most of the time of a long run.
+//! The position of a key is looked up in a table larger than a processor's caches, at a random
+//! place. A loop that does nothing else keeps many such look-ups in flight; one by one, each would
+//! be waited for. That is most of the time of a long run.
 
 use std::sync::Arc;
 
@@ -110,8 +112,8 @@ impl SampledRequests {
         }
     }
 
-    /// What the requests have in common, if they differ only by the position of their last demand. `flat`: all items of a key are on one
-    /// partition.
+    /// What the requests have in common, if they differ only by the position of their last demand.
+    /// `flat`: all items of a key are on one partition.
     pub(crate) fn same_instant(&self, flat: bool) -> Option<SameInstantBatch> {
         let ((each, last), others) = self.templates.split_last()?;
         let one = |(ask, fill): &(Demand, Fill)| {

@@ -14,7 +14,8 @@ pub(crate) struct Schedule {
     burst: Option<Burst>,
     start: u64,
     end: u64,
-    /// The fraction of a request that is due and not yet given out, in 10^-15, so that whole rates give whole numbers.
+    /// The fraction of a request that is due and not yet given out, in 10^-15, so that whole rates
+    /// give whole numbers.
     due: u128,
 }
 
@@ -34,7 +35,8 @@ impl Schedule {
         }
     }
 
-    /// The whole requests that are due in the tick from `now` on. The fraction that is left is added to the next tick.
+    /// The whole requests that are due in the tick from `now` on. The fraction that is left is
+    /// added to the next tick.
     pub(crate) fn due(&mut self, now: u64, tick: u64) -> u64 {
         if now < self.start || now >= self.end {
             return 0;

@@ -42,7 +42,8 @@ pub(crate) fn units(access: Access, bytes: u64) -> Units {
     })
 }
 
-/// The items that a scatter first requests of each shard: mean and three standard deviations of Binomial(limit, 1/N).
+/// The items that a scatter first requests of each shard: mean and three standard deviations of
+/// Binomial(limit, 1/N).
 pub(crate) fn share(limit: u64, shards: u64) -> u64 {
     let (limit_f, p) = (limit as f64, 1.0 / shards as f64);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the limit")]

@@ -15,7 +15,8 @@ pub(crate) struct Stream {
     pub workload: usize,
     pub operation: Operation,
     pub source: Source,
-    /// Each demand is a separate request: a scatter. Otherwise either all demands are admitted or none.
+    /// Each demand is a separate request: a scatter. Otherwise either all demands are admitted or
+    /// none.
     pub scatter: bool,
     pub cache: Option<Cache>,
     pub loader: Option<Loader>,

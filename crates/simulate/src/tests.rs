@@ -1,4 +1,5 @@
-//! Batching changes no count: every run of two scenarios, with equal requests offered at once and one by one.
+//! Batching changes no count: every run of two scenarios, with equal requests offered at once and
+//! one by one.
 
 use crate::scenario::Loaded;
 use crate::shipped::SHIPPED;

@@ -1,4 +1,5 @@
-//! Who is throttled where several workloads share what is too little for them: each in proportion to what it asks for.
+//! Who is throttled where several workloads share what is too little for them: each in proportion
+//! to what it asks for.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
 

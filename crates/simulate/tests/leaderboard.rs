@@ -1,4 +1,5 @@
-//! The account of the viral leaderboard: what each of the seven remedies does, and what the chance of colliding shards comes to.
+//! The account of the viral leaderboard: what each of the seven remedies does, and what the chance
+//! of colliding shards comes to.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
 
@@ -63,7 +64,8 @@ fn seven_remedies_side_by_side() {
     assert!(w < 0.05 && r < reads / 2.0, "{w} {r}");
 }
 
-/// Throttled share of 5,000 writes/s over ten shards of one key, in its first five minutes and its last two.
+/// Throttled share of 5,000 writes/s over ten shards of one key, in its first five minutes and its
+/// last two.
 fn sharded(game: usize) -> (f64, f64) {
     let text = format!(
         "about = \"x\"\nduration = \"14m\"\nstep = \"10s\"\nstrict_keys = true\n\
@@ -89,7 +91,8 @@ fn sharded(game: usize) -> (f64, f64) {
 fn fifty_key_names_before_and_after_dynamodb_parts_colliding_shards() {
     let found: Vec<(f64, f64)> = (0..50).map(sharded).collect();
     let over = |limit: f64| found.iter().filter(|(before, _)| *before > limit).count();
-    // Ten keys on 60 partitions: two meet with 55 %, three with 3 % (exact); two that meet are just at the ceiling.
+    // Ten keys on 60 partitions: two meet with 55 %, three with 3 % (exact); two that meet are just
+    // at the ceiling.
     println!(
         "over 0.1 %: {}, over 5 %: {}, worst {:.3}",
         over(0.001),

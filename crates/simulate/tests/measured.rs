@@ -1,4 +1,5 @@
-//! What was measured on AWS, run as the shipped scenarios: docs/explain/partitions.md#tested-against, the runs B1 to B5 and S1 to S9.
+//! What was measured on AWS, run as the shipped scenarios:
+//! docs/explain/partitions.md#tested-against, the runs B1 to B5 and S1 to S9.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
 

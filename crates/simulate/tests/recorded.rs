@@ -1,4 +1,5 @@
-//! A gateway's recording: what a sample stands for is what is replayed, and the remedies act on it as on the traffic itself.
+//! A gateway's recording: what a sample stands for is what is replayed, and the remedies act on it
+//! as on the traffic itself.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
 

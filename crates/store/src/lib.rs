@@ -1,7 +1,8 @@
-//! Executes physical requests: at an upstream endpoint, or in the embedded engine behind its partitions.
+//! Executes physical requests: at an upstream endpoint, or in the embedded engine behind its
+//! partitions.
 //!
-//! A [`Store`] takes a request as DynamoDB would and answers as DynamoDB would. It knows nothing of shards: when a request gets here its keys are
-//! physical.
+//! A [`Store`] takes a request as DynamoDB would and answers as DynamoDB would. It knows nothing of
+//! shards: when a request gets here its keys are physical.
 
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -26,17 +27,19 @@ use heatsink_dynamo::{Error, Operation};
 /// else can reach.
 pub const PHYSICAL_PATH: &str = "/_heatsink/physical";
 
-/// The interface of every store: upstream, embedded, and test doubles (faults, counting, recording).
+/// The interface of every store: upstream, embedded, and test doubles (faults, counting,
+/// recording).
 pub trait Store: Send + Sync + 'static {
     /// Executes one request. The bodies of request and answer are JSON.
     ///
     /// # Errors
-    /// The store's own error, unchanged; [`heatsink_dynamo::Code::ServiceUnavailable`] with the outcome stated when
-    /// it could not be reached or its answer was lost.
+    /// The store's own error, unchanged; [`heatsink_dynamo::Code::ServiceUnavailable`] with the
+    /// outcome stated when it could not be reached or its answer was lost.
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>>;
 
-    /// Executes one request if `permit` still allows it when the request is ready to be sent: signed, and with a connection. It is asked before each
-    /// write to that: a request that it stops allowing half-way is cut off.
+    /// Executes one request if `permit` still allows it when the request is ready to be sent:
+    /// signed, and with a connection. It is asked before each write to that: a request that it
+    /// stops allowing half-way is cut off.
     ///
     /// # Errors
     /// The permit's own; those of [`call`](Self::call).

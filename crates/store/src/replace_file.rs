@@ -1,9 +1,11 @@
-//! Replaces a small file as a whole: whoever reads it, and a process that is killed, finds the old content or the new one.
+//! Replaces a small file as a whole: whoever reads it, and a process that is killed, finds the old
+//! content or the new one.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// Writes `content` to a file beside `path` that only its owner reads, flushes it, and gives it the name.
+/// Writes `content` to a file beside `path` that only its owner reads, flushes it, and gives it the
+/// name.
 ///
 /// # Errors
 /// The system's. The old file is there then, and nothing beside it.

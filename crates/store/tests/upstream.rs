@@ -1,4 +1,5 @@
-//! The upstream store against a server that misbehaves: what each fault becomes, and that no write is sent twice.
+//! The upstream store against a server that misbehaves: what each fault becomes, and that no write
+//! is sent twice.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
@@ -301,7 +302,8 @@ async fn an_abandoned_request_leaves_no_half_read_connection() {
     assert_eq!(fake.connections.load(Ordering::SeqCst), 2);
 }
 
-/// Credentials that last ten minutes from when they are asked for; from the third time on there are none.
+/// Credentials that last ten minutes from when they are asked for; from the third time on there are
+/// none.
 struct Expiring {
     env: ManualEnv,
     asked: AtomicUsize,
@@ -414,7 +416,8 @@ impl Permit for Allows {
     }
 }
 
-/// A server that takes a connection, waits, and then reads it to its end. Gives how many bytes came, and whether the connection was reset.
+/// A server that takes a connection, waits, and then reads it to its end. Gives how many bytes
+/// came, and whether the connection was reset.
 async fn slow_reader(wait: Duration) -> (Endpoint, tokio::task::JoinHandle<(usize, bool)>) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();

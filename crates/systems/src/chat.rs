@@ -1,7 +1,9 @@
-//! A chat: messages of a conversation in order of time, one conversation far busier than all others.
+//! A chat: messages of a conversation in order of time, one conversation far busier than all
+//! others.
 //!
-//! The message id is a part of the sort key, and the shard follows from it: a message that is sent twice is one message. The registry
-//! knows of four shards for the busy conversation and of nothing for the others.
+//! The message id is a part of the sort key, and the shard follows from it: a message that is sent
+//! twice is one message. The registry knows of four shards for the busy conversation and of nothing
+//! for the others.
 
 use heatsink_dynamo::Operation;
 use heatsink_heat::sharing_a_partition;
@@ -35,8 +37,8 @@ pub const LIVE_BEFORE: &str = "no rule, before `heatsink reshard start`";
 /// The same load goes on, and the conversation has shards.
 pub const LIVE_AFTER: &str = "no rule, 12 shards by `heatsink reshard start`, from the cutover on";
 
-/// A conversation of whose four shards two are on one of the partitions that begin at `firsts`. With 80 partitions this is true of one name in
-/// fourteen.
+/// A conversation of whose four shards two are on one of the partitions that begin at `firsts`.
+/// With 80 partitions this is true of one name in fourteen.
 fn meeting(firsts: &[u64]) -> String {
     let position = |name: &str, shard| {
         let key = heatsink_layout::codec::encode(name.as_bytes(), shard).unwrap_or_default();
@@ -141,7 +143,8 @@ pub async fn run() -> Result<Story, Fault> {
     Ok(story)
 }
 
-/// The conversation is sharded while messages are sent. No client gets an error but that the one key is too hot, and every message is there.
+/// The conversation is sharded while messages are sent. No client gets an error but that the one
+/// key is too hot, and every message is there.
 async fn live(story: &mut Story) -> Result<(), Fault> {
     let live = Live::start(&create(TABLE, ["conversation", "sent"], &[])).await?;
     let pace = Pace { per_second: RATE, seconds: [1, 1] };

@@ -1,7 +1,8 @@
 //! Events of users and tenants: one user's stream is far busier than the others', one tenant's too.
 //!
-//! The patterns that people write by hand, each as a rule: a random suffix, a suffix that follows from the event, days, and days with shards. The
-//! table whose own code appends `md5(event) % 10` is read and written unchanged, while that code continues to use it.
+//! The patterns that people write by hand, each as a rule: a random suffix, a suffix that follows
+//! from the event, days, and days with shards. The table whose own code appends `md5(event) % 10`
+//! is read and written unchanged, while that code continues to use it.
 
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
@@ -105,7 +106,8 @@ async fn batch(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Nine days of a quiet and of a busy tenant: the requests that a read of one day takes, and a read of all days.
+/// Nine days of a quiet and of a busy tenant: the requests that a read of one day takes, and a read
+/// of all days.
 async fn tenants(story: &mut Story) -> Result<(), Fault> {
     let stage = started(RULES).await?;
     let expected = |days: std::ops::RangeInclusive<u32>| -> Vec<String> {

@@ -1,7 +1,9 @@
-//! A leaderboard: the top 100 of a game, the pages behind it, a player's own score and rank. One game goes viral.
+//! A leaderboard: the top 100 of a game, the pages behind it, a player's own score and rank. One
+//! game goes viral.
 //!
-//! Two tables: with the score in the sort key, as the account has it, and keyed by player with the score on an index. Shards follow from the
-//! player, so a player's score is found by its key, and in the second table a new score replaces the old one.
+//! Two tables: with the score in the sort key, as the account has it, and keyed by player with the
+//! score on an index. Shards follow from the player, so a player's score is found by its key, and
+//! in the second table a new score replaces the old one.
 
 use futures::future::{Either, FutureExt, select};
 use heatsink_dynamo::Operation;
@@ -30,7 +32,8 @@ fn player(nth: u32) -> String {
     format!("p{nth:06}")
 }
 
-/// A score that looks random and follows from the player (splitmix64's last steps). Two players never have the same one and the same name.
+/// A score that looks random and follows from the player (splitmix64's last steps). Two players
+/// never have the same one and the same name.
 fn score(nth: u32) -> String {
     let z = u64::from(nth).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -84,8 +87,8 @@ pub async fn run() -> Result<Story, Fault> {
     Ok(story)
 }
 
-/// Yesterday's scores are under the plain key when the rule is added. They are adopted while clients continue to read, brought back and adopted
-/// again; then today's scores are written.
+/// Yesterday's scores are under the plain key when the rule is added. They are adopted while
+/// clients continue to read, brought back and adopted again; then today's scores are written.
 async fn yesterday(story: &mut Story) -> Result<(), Fault> {
     let old = Stage::start("").await?;
     old.create("Leaderboards", ["pk", "sk"], &[]).await?;
@@ -120,7 +123,8 @@ async fn yesterday(story: &mut Story) -> Result<(), Fault> {
     questions(&stage, &Load { accepted, throttled: 0 }, ADOPTED, story).await
 }
 
-/// Adopts while clients read the top through a gateway with an older state. Counts exact answers, retryable refusals and wrong answers.
+/// Adopts while clients read the top through a gateway with an older state. Counts exact answers,
+/// retryable refusals and wrong answers.
 async fn adopt_beside_readers(old: &Stage, best: &[String]) -> Result<(AdoptionReport, [u32; 3]), Fault> {
     let query = top("Leaderboards", 100);
     let [mut exact, mut refused, mut wrong] = [0; 3];
@@ -169,7 +173,8 @@ async fn questions(stage: &Stage, load: &Load, name: &str, story: &mut Story) ->
     });
     let (above, units) = counted_over_pages(stage, rank).await?;
     story.check(&format!("{name}: own rank, the scores above"), &above, &at);
-    // At some 50 bytes a row and half a unit for each 4 KB read, in each shard. It is dear: 1 MB of scores is 128 units.
+    // At some 50 bytes a row and half a unit for each 4 KB read, in each shard. It is dear: 1 MB of
+    // scores is 128 units.
     story.at_most(&format!("{name}: read units of that rank"), units, at as u64 * 60 / 8_192 + SHARDS);
     Ok(())
 }
@@ -189,7 +194,8 @@ async fn counted_over_pages(stage: &Stage, mut query: Json) -> Result<(usize, u6
     }
 }
 
-/// The other table: keyed by player, the score on an index of its own. A new score replaces the old one; the top comes from the index.
+/// The other table: keyed by player, the score on an index of its own. A new score replaces the old
+/// one; the top comes from the index.
 async fn by_player(story: &mut Story) -> Result<(), Fault> {
     let stage = Stage::start(RULES).await?;
     stage.create("Players", ["pk", "sk"], &[("by_score", ["pk", "score"])]).await?;

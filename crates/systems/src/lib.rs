@@ -1,14 +1,18 @@
-//! Five small applications that met a hot key, each run before and after a rule on the embedded store behind its partitions.
+//! Five small applications that met a hot key, each run before and after a rule on the embedded
+//! store behind its partitions.
 //!
-//! The applications speak DynamoDB and know nothing of shards; only the rules differ between before and after. Time is virtual: the
-//! partitions' clock moves with the schedule of the load, so a run is exact, is the same every time, and takes as long as its work. One part is not the
-//! same every time: a conversation that is sharded while messages are sent (`live`).
-//! The same heat in real time and over HTTP is `heatsink-lab demo leaderboard`.
+//! The applications speak DynamoDB and know nothing of shards; only the rules differ between before
+//! and after. Time is virtual: the partitions' clock moves with the schedule of the load, so a run
+//! is exact, is the same every time, and takes as long as its work. One part is not the same every
+//! time: a conversation that is sharded while messages are sent (`live`). The same heat in real
+//! time and over HTTP is `heatsink-lab demo leaderboard`.
 //!
-//! docs/explain/systems.md tells of each. Its rules are the files in `examples/`. Where an account came with code, `run.py` or `run.mjs`
-//! beside them is the same application in that language, over HTTP and in real time (`clients/run --alone`).
+//! docs/explain/systems.md tells of each. Its rules are the files in `examples/`. Where an account
+//! came with code, `run.py` or `run.mjs` beside them is the same application in that language, over
+//! HTTP and in real time (`clients/run --alone`).
 //!
-//! Not here: the command that runs them (`heatsink-lab demo`), and `heatsink-lab demo leaderboard`, which runs in real time.
+//! Not here: the command that runs them (`heatsink-lab demo`), and `heatsink-lab demo leaderboard`,
+//! which runs in real time.
 
 pub mod chat;
 pub mod events;

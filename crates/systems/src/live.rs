@@ -1,5 +1,5 @@
-//! A key that is sharded while its load goes on. Time passes with the load: 10 requests, then the time in which so many come. Requests that have to wait
-//! are waited for beside the next ones.
+//! A key that is sharded while its load goes on. Time passes with the load: 10 requests, then the
+//! time in which so many come. Requests that have to wait are waited for beside the next ones.
 //!
 //! Not here: systems whose rules stand still (`stage`).
 
@@ -26,7 +26,8 @@ use crate::stage::{Fault, Load, strings, throttled};
 
 /// Requests that are sent at the same time.
 const TOGETHER: u32 = 10;
-/// If no answer comes for so long, in real time, the clock goes on: the requests under way wait for it.
+/// If no answer comes for so long, in real time, the clock goes on: the requests under way wait for
+/// it.
 const QUIET: Duration = Duration::from_millis(1);
 
 /// A gateway without rules, over a table of 80 partitions.
@@ -81,7 +82,8 @@ impl Live {
     /// Offers requests, and gives `key` so many shards meanwhile.
     ///
     /// # Errors
-    /// The first error of a request other than throttling: while a key is sharded there is none. Why the key could not be sharded.
+    /// The first error of a request other than throttling: while a key is sharded there is none.
+    /// Why the key could not be sharded.
     pub async fn shard(
         &self,
         (table, key): (&str, &str),
@@ -147,7 +149,8 @@ impl Live {
         Ok(Sharded { before, cutover, after, report })
     }
 
-    /// A Query read to its end, page by page as an application does: one string attribute of every item.
+    /// A Query read to its end, page by page as an application does: one string attribute of every
+    /// item.
     ///
     /// # Errors
     /// The error that the client would get.

@@ -1,9 +1,9 @@
-//! An operations log: every call of an AI agent is a line under the one key `OPS_LOG`, newest first on a dashboard; alerts per brand
-//! in the same table, and a list of all brands.
+//! An operations log: every call of an AI agent is a line under the one key `OPS_LOG`, newest first
+//! on a dashboard; alerts per brand in the same table, and a list of all brands.
 //!
-//! Shown: a bucket of days alone does not lift the rate of today; with shards in each bucket it does; the last 50 lines come back over
-//! as many days as they take; the account's index over all days throttles the table as the key did; the list of brands
-//! stays whole and pays nothing.
+//! Shown: a bucket of days alone does not lift the rate of today; with shards in each bucket it
+//! does; the last 50 lines come back over as many days as they take; the account's index over all
+//! days throttles the table as the key did; the list of brands stays whole and pays nothing.
 
 use heatsink_dynamo::Operation;
 use heatsink_dynamo::value::read_item;
@@ -117,7 +117,8 @@ pub async fn run() -> Result<Story, Fault> {
         story.rows(&format!("{name}: the last 50 lines, all of today"), &found, &newest);
         story.load(name, &load);
         if name == DAY_AND_SHARDS {
-            // The directory, the plain key and the newest day's eight; then the days before it, two and four at a time, and none after.
+            // The directory, the plain key and the newest day's eight; then the days before it, two
+            // and four at a time, and none after.
             story.check("physical requests: 50 lines over 5 days", &calls, &(10 + 2 * 8 + 4 * 8));
             // Some shards hold more than their share of the 50 and are asked again.
             story.at_most("physical requests: 50 lines of today", calls_today, 10 + 8);
@@ -134,7 +135,8 @@ pub async fn run() -> Result<Story, Fault> {
     Ok(story)
 }
 
-/// The keys of the table that matter, by its items: the account's audit, with rates and cardinalities.
+/// The keys of the table that matter, by its items: the account's audit, with rates and
+/// cardinalities.
 async fn audit(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     let mut audit = Audit::default();
     let mut scan = json!({"TableName": TABLE});
@@ -192,7 +194,8 @@ async fn alerts(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The list of brands: a few hundred of writes a day under one key. It is not sharded and costs nothing more.
+/// The list of brands: a few hundred of writes a day under one key. It is not sharded and costs
+/// nothing more.
 async fn brands(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     let key = |nth: u32| format!("BRAND#2026-06-22T01:00:{nth:02}Z#{nth}");
     let mut writes = 0;

@@ -1,4 +1,5 @@
-//! A gateway in this process, over the embedded store behind its partitions, on a clock that advances with the load.
+//! A gateway in this process, over the embedded store behind its partitions, on a clock that
+//! advances with the load.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use serde_json::{Value as Json, json};
 /// Requests that are under way at the same time.
 const TOGETHER: u32 = 10;
 
-/// Why an application stopped: a request was refused, or an answer is not what the application can read.
+/// Why an application stopped: a request was refused, or an answer is not what the application can
+/// read.
 #[derive(Debug)]
 pub struct Fault(pub String);
 
@@ -57,7 +59,8 @@ impl Store for Counted {
 pub struct Load {
     /// The numbers of those that were accepted, ascending.
     pub accepted: Vec<u32>,
-    /// The number of throttled requests. They are not retried, so that the application counts what the key could not accept.
+    /// The number of throttled requests. They are not retried, so that the application counts what
+    /// the key could not accept.
     pub throttled: usize,
 }
 
@@ -127,7 +130,8 @@ impl Stage {
         serde_json::from_slice(&answer).map_err(|error| Fault(error.to_string()))
     }
 
-    /// Offers `per_second` writes for `seconds`, a few at a time at even distances, and counts those that are throttled.
+    /// Offers `per_second` writes for `seconds`, a few at a time at even distances, and counts
+    /// those that are throttled.
     ///
     /// # Errors
     /// The first error other than throttling.
@@ -186,7 +190,8 @@ impl Stage {
         Ok((answer, self.physical_calls() - before))
     }
 
-    /// A Query read to its end, page by page as an application does: one string attribute of every item, and the physical requests it took.
+    /// A Query read to its end, page by page as an application does: one string attribute of every
+    /// item, and the physical requests it took.
     ///
     /// # Errors
     /// As [`Stage::call`].
@@ -212,8 +217,8 @@ impl Stage {
         serde_json::from_slice(&answer).map_err(|error| Fault(error.to_string()))
     }
 
-    /// Creates a table with these string keys and indexes, provisioned so that it has 80 partitions. `indexes` are name, partition key
-    /// and sort key.
+    /// Creates a table with these string keys and indexes, provisioned so that it has 80
+    /// partitions. `indexes` are name, partition key and sort key.
     ///
     /// # Errors
     /// As [`Stage::call`].

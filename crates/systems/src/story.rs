@@ -1,4 +1,5 @@
-//! The results of a run: the throttled share of each load, and the answers that the application got.
+//! The results of a run: the throttled share of each load, and the answers that the application
+//! got.
 
 use std::fmt;
 

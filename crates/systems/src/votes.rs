@@ -1,7 +1,8 @@
-//! An election: a running total for each candidate, and a ballot for each voter, which an index lists by election.
+//! An election: a running total for each candidate, and a ballot for each voter, which an index
+//! lists by election.
 //!
-//! Two hot keys: the one item that every vote is added to, and the one key of the index. The second is easily missed: each ballot has a key of
-//! its own, but its writes are refused nevertheless.
+//! Two hot keys: the one item that every vote is added to, and the one key of the index. The second
+//! is easily missed: each ballot has a key of its own, but its writes are refused nevertheless.
 
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};

@@ -8,8 +8,8 @@ use crate::exit::{Exit, Kind};
 use crate::output::Output;
 use crate::print;
 
-/// Prints help, version or the mistake. There is no parsed `--output` then; the words are looked at.
-/// `elsewhere` says where a command is that this program does not have.
+/// Prints help, version or the mistake. There is no parsed `--output` then; the words are looked
+/// at. `elsewhere` says where a command is that this program does not have.
 pub fn unparsed(program: &str, error: &clap::Error, elsewhere: impl Fn(&str) -> Option<String>) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return match print::written(error.print()) {

@@ -1,6 +1,7 @@
 //! Exit codes (`sysexits.h`) and the errors that end the process.
 //!
-//! docs/reference/errors.md lists the codes; a test below holds the list and this file to each other.
+//! docs/reference/errors.md lists the codes; a test below holds the list and this file to each
+//! other.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -68,7 +69,8 @@ impl Exit {
         Exit { kind: Kind::Failed, reason: reason.into(), retryable: false }
     }
 
-    /// 69 (`EX_UNAVAILABLE`): something the command needs is not to be had, such as its port or its data file.
+    /// 69 (`EX_UNAVAILABLE`): something the command needs is not to be had, such as its port or its
+    /// data file.
     pub fn unavailable(reason: impl Into<String>) -> Self {
         Exit { kind: Kind::Unavailable, reason: reason.into(), retryable: false }
     }
@@ -78,7 +80,8 @@ impl Exit {
         Exit { kind: Kind::Software, reason: reason.into(), retryable: false }
     }
 
-    /// 128 and the number of a signal, as shells name the end that the signal makes by itself: 130 for SIGINT, 143 for SIGTERM.
+    /// 128 and the number of a signal, as shells name the end that the signal makes by itself: 130
+    /// for SIGINT, 143 for SIGTERM.
     pub fn signalled(number: u8, reason: impl Into<String>) -> Self {
         Exit { kind: Kind::Signalled(number), reason: reason.into(), retryable: false }
     }
@@ -89,7 +92,8 @@ impl Exit {
         Exit { reason: reason.into(), ..self }
     }
 
-    /// The same command may succeed later without a change: the store is throttled, or the server is not up yet.
+    /// The same command may succeed later without a change: the store is throttled, or the server
+    /// is not up yet.
     pub fn retryable(self) -> Self {
         Exit { retryable: true, ..self }
     }
@@ -99,8 +103,8 @@ impl Exit {
         self.retryable
     }
 
-    /// Tells the operator on stderr and gives the code: in words that begin with the `program`'s name, or as
-    /// one JSON document on one line.
+    /// Tells the operator on stderr and gives the code: in words that begin with the `program`'s
+    /// name, or as one JSON document on one line.
     pub fn report(self, program: &str, output: Output) -> ExitCode {
         let Exit { kind, reason, retryable } = self;
         let line = match output {

@@ -1,13 +1,16 @@
-//! Keys and names of others, for a terminal or a picture: what is not seen, or changes how its neighbours are seen, becomes an escape.
+//! Keys and names of others, for a terminal or a picture: what is not seen, or changes how its
+//! neighbours are seen, becomes an escape.
 //!
-//! Not here: the page of the admin address, which does the same in its own language (`text.js` in `heatsink-gateway`).
+//! Not here: the page of the admin address, which does the same in its own language (`text.js` in
+//! `heatsink-gateway`).
 
 use std::collections::BTreeMap;
 
 use console::measure_text_width;
 use heatsink_dynamo::display::inert;
 
-/// Text in which nothing is unseen: controls, line ends, directions, zero-width characters, piles of marks and backslashes are escapes.
+/// Text in which nothing is unseen: controls, line ends, directions, zero-width characters, piles
+/// of marks and backslashes are escapes.
 pub fn visible(text: &str) -> String {
     if text.is_empty() {
         return "(empty)".to_owned();
@@ -21,7 +24,8 @@ pub fn visible(text: &str) -> String {
     }
 }
 
-/// A key in DynamoDB's form, `{ "S": "game_x" }`, as people read it: text as it is, others with their type.
+/// A key in DynamoDB's form, `{ "S": "game_x" }`, as people read it: text as it is, others with
+/// their type.
 pub fn key(key: &BTreeMap<String, String>) -> String {
     match key.first_key_value() {
         Some((kind, value)) if kind == "S" => visible(value),

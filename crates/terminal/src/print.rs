@@ -1,5 +1,5 @@
-//! Writes results on stdout. A reader that closes the pipe early (`heatsink audit … | head`) is no failure: the rest is dropped in
-//! silence, and the command's own outcome decides the exit code.
+//! Writes results on stdout. A reader that closes the pipe early (`heatsink audit … | head`) is no
+//! failure: the rest is dropped in silence, and the command's own outcome decides the exit code.
 //!
 //! Not here: errors, which go to stderr (`exit`); the width of text and tables (`screen`).
 
@@ -10,8 +10,9 @@ use serde::Serialize;
 use crate::exit::{Exit, in_words};
 use crate::screen;
 
-/// Text for people. What acts on a terminal is escaped, whoever wrote it; lines that are longer than the screen are wrapped where its width is known. A line end
-/// within a name has to be escaped where the name is put in.
+/// Text for people. What acts on a terminal is escaped, whoever wrote it; lines that are longer
+/// than the screen are wrapped where its width is known. A line end within a name has to be escaped
+/// where the name is put in.
 pub fn text(text: &str) -> Result<(), Exit> {
     as_it_is(&screen::wrapped(&screen::inert_lines(text), screen::columns()))
 }

@@ -1,12 +1,12 @@
-//! Progress on stderr: only if it is a terminal, and never under `--output json`, so that stderr holds
-//! nothing but log lines and the error there.
+//! Progress on stderr: only if it is a terminal, and never under `--output json`, so that stderr
+//! holds nothing but log lines and the error there.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use crate::output::Output;
 
-/// A bar over `length` steps, or a counter where that is not known. It goes away at the end, and when a
-/// command fails.
+/// A bar over `length` steps, or a counter where that is not known. It goes away at the end, and
+/// when a command fails.
 pub fn bar(output: Output, length: Option<u64>, template: &str) -> ProgressBar {
     let target = match output {
         // Draws nothing where stderr is no terminal.

@@ -1,4 +1,5 @@
-//! The width of output, the tables and paragraphs that fit it, and text in which nothing acts on a terminal.
+//! The width of output, the tables and paragraphs that fit it, and text in which nothing acts on a
+//! terminal.
 
 use std::borrow::Cow;
 
@@ -22,7 +23,8 @@ pub fn inert_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A JSON document in which nothing acts on a terminal: what is not printable stands in its strings as an escape, which means the same.
+/// A JSON document in which nothing acts on a terminal: what is not printable stands in its strings
+/// as an escape, which means the same.
 pub fn inert_json(document: &str) -> Cow<'_, str> {
     let acts = |c: &char| *c == '\u{7f}' || !c.is_ascii() && !is_inert(*c);
     if !document.chars().any(|c| acts(&c)) {
@@ -39,7 +41,8 @@ pub fn inert_json(document: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The width of the screen: what `COLUMNS` says, else the terminal's. `None` where stdout is no terminal and `COLUMNS` is not set.
+/// The width of the screen: what `COLUMNS` says, else the terminal's. `None` where stdout is no
+/// terminal and `COLUMNS` is not set.
 pub fn columns() -> Option<u16> {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<u16>().ok());
     let asked = asked.filter(|columns| *columns > 0);
@@ -59,8 +62,9 @@ pub fn table<T: Into<String>>(header: impl IntoIterator<Item = T>) -> Table {
     table
 }
 
-/// A table as wide as the screen at most. Long cells are wrapped between words; where numbers and the beginnings of names are too wide side by side, each row is a list.
-/// The columns `numbers` are aligned to the right.
+/// A table as wide as the screen at most. Long cells are wrapped between words; where numbers and
+/// the beginnings of names are too wide side by side, each row is a list. The columns `numbers` are
+/// aligned to the right.
 pub fn drawn(mut table: Table, numbers: &[usize]) -> String {
     let width = columns().unwrap_or(DEFAULT_COLUMNS);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -128,7 +132,8 @@ fn longest_words(table: &mut Table) -> Vec<usize> {
     longest
 }
 
-/// Wraps every line that is longer than `columns`. What follows an indented beginning is indented a little more.
+/// Wraps every line that is longer than `columns`. What follows an indented beginning is indented a
+/// little more.
 pub fn wrapped(text: &str, columns: Option<u16>) -> String {
     let Some(columns) = columns.map(usize::from) else { return text.to_owned() };
     let fit = |line: &str| {

@@ -61,7 +61,8 @@ impl Stepped {
         }
     }
 
-    /// Gives the answer of a call. The plan takes those of a round in the order in which they are given.
+    /// Gives the answer of a call. The plan takes those of a round in the order in which they are
+    /// given.
     pub fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
         lock(&self.between).answers.push((id, answer));
     }

@@ -48,7 +48,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// A moment of the trace, so many microseconds after its begin, in microseconds since 1970-01-01T00:00:00Z.
+    /// A moment of the trace, so many microseconds after its begin, in microseconds since
+    /// 1970-01-01T00:00:00Z.
     pub fn micros(&self, us: u64) -> u64 {
         self.unix_millis.saturating_mul(1_000).saturating_add(us)
     }
@@ -105,7 +106,8 @@ pub struct Access<'a> {
     /// The partition key, or its hash; none of a Scan, and where it is not known.
     #[serde(default, skip_serializing_if = "is_default")]
     pub key: Option<Cow<'a, str>>,
-    /// The sort key of a write in the order of sort keys (numbers as sixteen hexadecimal digits), or its hash.
+    /// The sort key of a write in the order of sort keys (numbers as sixteen hexadecimal digits),
+    /// or its hash.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sort: Option<Cow<'a, str>>,
     /// Of a hashed sort key: it is above all of its partition key before it.

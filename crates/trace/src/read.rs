@@ -28,11 +28,13 @@ pub fn is_trace(text: &str) -> bool {
     text.starts_with("{\"trace\":")
 }
 
-/// Reads a trace. `file` is its name, for messages. `skip_bad`: leave out lines that cannot be read, and count them.
+/// Reads a trace. `file` is its name, for messages. `skip_bad`: leave out lines that cannot be
+/// read, and count them.
 ///
 /// # Errors
-/// No trace, or one of a newer version; with its line, what cannot be read, a second trace in the same file, or that the end is missing; a trace
-/// without any access, or with more than [`MOST_ACCESSES`].
+/// No trace, or one of a newer version; with its line, what cannot be read, a second trace in the
+/// same file, or that the end is missing; a trace without any access, or with more than
+/// [`MOST_ACCESSES`].
 pub fn read(file: &str, text: &str, skip_bad: bool) -> Result<Trace, Fault> {
     let mut lines = text.lines().enumerate();
     let mut reader = Reader::default();

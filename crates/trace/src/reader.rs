@@ -9,10 +9,12 @@ use crate::line::{End, Header, Line, VERSION};
 /// What is wrong with a trace that has no last line.
 pub const NO_END: &str = "the trace has no last line: the gateway was killed, or the file is cut off; --skip-bad takes what is there";
 
-/// The longest line, in bytes. A key and a sort key of 3 KB, each byte written as six, and names are less.
+/// The longest line, in bytes. A key and a sort key of 3 KB, each byte written as six, and names
+/// are less.
 pub const LONGEST_LINE: usize = 64 << 10;
 
-/// One request in 1,000 at most is recorded (`serve --record-one-in`), of those that the heat has drawn: one batch in 256.
+/// One request in 1,000 at most is recorded (`serve --record-one-in`), of those that the heat has
+/// drawn: one batch in 256.
 const MOST_WEIGHT: u32 = 1_000_000;
 
 /// Thousandths of units, and bytes, of one access: more than any page or item takes.

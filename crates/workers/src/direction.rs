@@ -10,6 +10,7 @@ pub enum Direction {
     Adopt,
     /// Back to logical keys.
     Back,
-    /// Removes the record and leaves every item where it is, for a table whose own code continues to shard it by hand. Only with templates.
+    /// Removes the record and leaves every item where it is, for a table whose own code continues
+    /// to shard it by hand. Only with templates.
     Release,
 }

@@ -1,15 +1,20 @@
-//! Workers: they read and write a table's items beside gateways, under a claim on its record, and can be killed anywhere and run again.
+//! Workers: they read and write a table's items beside gateways, under a claim on its record, and
+//! can be killed anywhere and run again.
 //!
-//! - `table`: a table that holds items comes under its rules, and back out ([`Adoption`], [`AsItLies`]);
+//! - `table`: a table that holds items comes under its rules, and back out ([`Adoption`],
+//!   [`AsItLies`]);
 //! - `key`: one logical key goes from its layout to another one while clients use it ([`Reshard`]);
 //! - `value`: the same of one value of an index's key ([`ValueReshard`]);
-//! - `verify`: whether every item of a recorded table is where the record puts it; `rebuild`: a lost record from what items say;
-//! - `runner`: carries out in a gateway what operators ask for; `automatic`: asks for what hot keys need.
+//! - `verify`: whether every item of a recorded table is where the record puts it; `rebuild`: a
+//!   lost record from what items say;
+//! - `runner`: carries out in a gateway what operators ask for; `automatic`: asks for what hot keys
+//!   need.
 //!
-//! They build on `control` ([`heatsink_control::registry`], [`heatsink_control::claim`], [`heatsink_control::Changer`]).
+//! They build on `control` ([`heatsink_control::registry`], [`heatsink_control::claim`],
+//! [`heatsink_control::Changer`]).
 //!
-//! Not here: which layout is in force (`control`), how a layout places an item (`layout`), in which order the steps of a key's reshard are right
-//! (`heatsink_reshard`), the command line.
+//! Not here: which layout is in force (`control`), how a layout places an item (`layout`), in which
+//! order the steps of a key's reshard are right (`heatsink_reshard`), the command line.
 
 mod automatic;
 mod direction;

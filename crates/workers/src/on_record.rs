@@ -1,4 +1,5 @@
-//! Changes the record of a table on behalf of an adoption: its state, and the tag that names the registry.
+//! Changes the record of a table on behalf of an adoption: its state, and the tag that names the
+//! registry.
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;

@@ -17,8 +17,8 @@ pub enum Phase {
 
 /// Receives the progress of a worker. Called often: must be fast.
 ///
-/// Workers on a table, and plans, call [`phase`](Self::phase) and [`passed`](Self::passed); the reshard of a key, or of a value of an index, calls
-/// the others.
+/// Workers on a table, and plans, call [`phase`](Self::phase) and [`passed`](Self::passed); the
+/// reshard of a key, or of a value of an index, calls the others.
 pub trait Progress: Send + Sync {
     /// A phase begins. `items` is the number of items that it will process, if known.
     fn phase(&self, _phase: Phase, _items: Option<u64>) {}

@@ -1,6 +1,8 @@
-//! Runs that meet a change of a key's buckets which another one left, and workers that began before it. One process, no gateway.
+//! Runs that meet a change of a key's buckets which another one left, and workers that began before
+//! it. One process, no gateway.
 //!
-//! Not here: gateways and clients meanwhile (`heatsink`'s tests), every order of the steps (the model of `heatsink-reshard`).
+//! Not here: gateways and clients meanwhile (`heatsink`'s tests), every order of the steps (the
+//! model of `heatsink-reshard`).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -118,7 +120,8 @@ impl Place {
     }
 }
 
-/// A run died in RESERVE, and nobody went on until the first bucket had begun. The next run goes back, and gives the number to a later bucket.
+/// A run died in RESERVE, and nobody went on until the first bucket had begun. The next run goes
+/// back, and gives the number to a later bucket.
 #[test]
 fn a_change_that_lay_until_its_bucket_began_is_made_with_a_later_one() {
     let place = Place::new();
@@ -152,7 +155,8 @@ fn a_change_that_lay_until_its_bucket_began_is_made_with_a_later_one() {
     );
 }
 
-/// `verify --repair` that began before the change may bring an item into a bucket to come, by the number that it knows.
+/// `verify --repair` that began before the change may bring an item into a bucket to come, by the
+/// number that it knows.
 #[test]
 fn a_worker_of_before_puts_nothing_into_buckets_that_were_found_empty() {
     let place = Place::new();

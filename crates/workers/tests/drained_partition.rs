@@ -1,7 +1,8 @@
-//! How much a mover takes of what clients leave of the drained partition, and what clients notice of it: the real mover against the partitions of
-//! `heatsink-physics`, in virtual time.
+//! How much a mover takes of what clients leave of the drained partition, and what clients notice
+//! of it: the real mover against the partitions of `heatsink-physics`, in virtual time.
 //!
-//! The registry is the embedded store's. The items are only counted: what matters here is what their reads and transactions cost, and when.
+//! The registry is the embedded store's. The items are only counted: what matters here is what
+//! their reads and transactions cost, and when.
 //!
 //! Not here: whether every item is moved rightly (the simulation of `heatsink`).
 #![allow(
@@ -202,7 +203,8 @@ impl Store for Far {
     }
 }
 
-/// A moment of a move: when it was, what the drained partition had taken by then, and how many items had moved.
+/// A moment of a move: when it was, what the drained partition had taken by then, and how many
+/// items had moved.
 type Moment = (MonotonicInstant, f64, u64);
 
 /// When the items began to move, when clients had gone, and when the last item was there.
@@ -265,9 +267,11 @@ struct Case {
 /// How it went.
 struct Moved {
     seconds: f64,
-    /// Units that the mover took of the drained partition ÷ those that clients left, while they were there.
+    /// Units that the mover took of the drained partition ÷ those that clients left, while they
+    /// were there.
     share: f64,
-    /// Whole seconds from when clients had gone until the mover took nine tenths of the partition; `None` where the items were all moved before.
+    /// Whole seconds from when clients had gone until the mover took nine tenths of the partition;
+    /// `None` where the items were all moved before.
     found: Option<usize>,
     /// The largest share of throttled puts in a second.
     worst: f64,
@@ -277,7 +281,8 @@ struct Moved {
     puts: Vec<[u64; 2]>,
 }
 
-/// Puts of clients, each into the shard that it has from the cutover on: what was accepted and what throttled in each second.
+/// Puts of clients, each into the shard that it has from the cutover on: what was accepted and what
+/// throttled in each second.
 async fn put(watch: Arc<Watch>, case: Case, tally: Rc<RefCell<Vec<[u64; 2]>>>) {
     let far = &watch.far;
     let strategy = Strategy::Calculated { by: By::SortKey };
@@ -357,13 +362,15 @@ fn moved(case: Case, seed: u64) -> Moved {
 /// How often a case is run.
 const RUNS: u64 = 5;
 
-/// 5,000 puts a second over 16 shards, as `heatsink-lab demo reshard` has them. Two of the shards lie in the drained partition: clients use 625 units of it.
+/// 5,000 puts a second over 16 shards, as `heatsink-lab demo reshard` has them. Two of the shards
+/// lie in the drained partition: clients use 625 units of it.
 const VIRAL: Case =
     Case { items: 6_000, shards: 16, puts: 5_000, seconds: 60, way: Duration::from_millis(2) };
 
-/// A mover takes at least so much of what clients leave while they are there, and they do not notice: the median of runs whose requests come at other
-/// moments. When the mover meets a throttle is chance, and so is what a throttled second is worth. Once clients have gone, it has the whole partition
-/// soon: from the least that they leave here, 230 units a second, its curve takes 12.6 s.
+/// A mover takes at least so much of what clients leave while they are there, and they do not
+/// notice: the median of runs whose requests come at other moments. When the mover meets a throttle
+/// is chance, and so is what a throttled second is worth. Once clients have gone, it has the whole
+/// partition soon: from the least that they leave here, 230 units a second, its curve takes 12.6 s.
 fn takes(least: f64, case: Case) {
     let median = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);

@@ -1,6 +1,8 @@
-//! The highest sort key that a move leaves behind it in the old slots, as the real coordinator reads it and writes it on record.
+//! The highest sort key that a move leaves behind it in the old slots, as the real coordinator
+//! reads it and writes it on record.
 //!
-//! Not here: what gateways make of it (`heatsink-route`), when it is read (the model of `heatsink-reshard`).
+//! Not here: what gateways make of it (`heatsink-route`), when it is read (the model of
+//! `heatsink-reshard`).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::{Arc, Mutex};
@@ -27,7 +29,8 @@ enum Last {
     Refused,
     /// Their answer does not come.
     Late,
-    /// That of the slot with this item ends before it and names where it goes on: any page may have no items.
+    /// That of the slot with this item ends before it and names where it goes on: any page may have
+    /// no items.
     Short(&'static str),
 }
 

@@ -1,4 +1,5 @@
-//! The SDK at one gateway, and what a failed call may have done. Each request is sent once: every outcome is the gateway's own.
+//! The SDK at one gateway, and what a failed call may have done. Each request is sent once: every
+//! outcome is the gateway's own.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What a worker knows of its items. Nobody else writes them, so each is known exactly, until the outcome of a write is unknown: then the item is written
-//! no more, and another takes its place.
+//! What a worker knows of its items. Nobody else writes them, so each is known exactly, until the
+//! outcome of a write is unknown: then the item is written no more, and another takes its place.
 //!
 //! Not here: requests.
 

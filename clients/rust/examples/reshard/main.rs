@@ -1,10 +1,13 @@
-//! A client with the AWS SDK for Rust that takes part in `clients/fence --only reshard`: its workers own items of a key that moves, and know what must
-//! lie there. They write at a rate that is near what the key's partition takes.
+//! A client with the AWS SDK for Rust that takes part in `clients/fence --only reshard`: its
+//! workers own items of a key that moves, and know what must lie there. They write at a rate that
+//! is near what the key's partition takes.
 //!
-//! One line of JSON on stdin says what to do ([`Wanted`]); when stdin ends, the workers stop. A line of JSON on stdout tells each fault, the last line
-//! is the report. It exits with 1 after a fault, with 2 if it could not begin.
+//! One line of JSON on stdin says what to do ([`Wanted`]); when stdin ends, the workers stop. A
+//! line of JSON on stdout tells each fault, the last line is the report. It exits with 1 after a
+//! fault, with 2 if it could not begin.
 //!
-//! Not here: the gateways and what befalls them, and the last look at what is stored, which are the scenario's.
+//! Not here: the gateways and what befalls them, and the last look at what is stored, which are the
+//! scenario's.
 
 mod calls;
 mod known;
@@ -36,9 +39,11 @@ struct Wanted {
     key: String,
     seed: u64,
     workers: u64,
-    /// Write units of the key that all workers ask for together in a second; 0: as many as they can.
+    /// Write units of the key that all workers ask for together in a second; 0: as many as they
+    /// can.
     units_per_second: f64,
-    /// How many of 60 calls are Queries of the whole key. In a key that moves a page is many requests to the store.
+    /// How many of 60 calls are Queries of the whole key. In a key that moves a page is many
+    /// requests to the store.
     queries: u32,
 }
 

@@ -1,4 +1,5 @@
-//! How fast all workers write together: an open loop as long as there are workers that wait. What a write costs is learned from answers.
+//! How fast all workers write together: an open loop as long as there are workers that wait. What a
+//! write costs is learned from answers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Queries of the whole key, both ways, each page through another gateway: in order, no row twice, and each item of the worker as it knows it.
-//! The worker writes nothing meanwhile. Rows of others are judged by their order alone.
+//! Queries of the whole key, both ways, each page through another gateway: in order, no row twice,
+//! and each item of the worker as it knows it. The worker writes nothing meanwhile. Rows of others
+//! are judged by their order alone.
 
 use std::collections::HashMap;
 use std::time::Duration;

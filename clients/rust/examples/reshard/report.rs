@@ -1,4 +1,5 @@
-//! What the scenario is told: faults as they are found, and at the end what was called, how it ended, second by second, and what must lie where.
+//! What the scenario is told: faults as they are found, and at the end what was called, how it
+//! ended, second by second, and what must lie where.
 
 use std::collections::{BTreeMap, HashSet};
 use std::process::ExitCode;

@@ -14,7 +14,8 @@ use crate::calls::{Failure, units};
 use crate::known::{Holds, one_more};
 use crate::worker::Worker;
 
-/// The most items that a batch, and a transaction, writes. Of one with an unknown outcome all are left.
+/// The most items that a batch, and a transaction, writes. Of one with an unknown outcome all are
+/// left.
 const BATCH: usize = 12;
 const TRANSACTION: usize = 6;
 
@@ -75,7 +76,8 @@ impl Worker {
         self.rest().await;
     }
 
-    /// All or nothing, and once: sent again with its token where the outcome is unknown, and now and then where it is known.
+    /// All or nothing, and once: sent again with its token where the outcome is unknown, and now
+    /// and then where it is known.
     pub(crate) async fn transact(&mut self) {
         let slots = self.some(TRANSACTION);
         let (mut actions, mut after) = (Vec::new(), Vec::new());

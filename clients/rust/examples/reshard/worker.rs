@@ -28,7 +28,8 @@ use crate::report::Report;
 const ITEMS: usize = 16;
 /// Every second worker's puts hold so many bytes more, so that fewer requests are as many units.
 const PAD: usize = 4000;
-/// Every third worker hangs up after so long: what it sent may be done later. The others wait longer than a gateway works on a request.
+/// Every third worker hangs up after so long: what it sent may be done later. The others wait
+/// longer than a gateway works on a request.
 const HASTY: Duration = Duration::from_millis(2500);
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Who was refused does not come back at once.

@@ -1,4 +1,5 @@
-//! The admission of requests: their tables are resolved, and each request passes the gates of its tables.
+//! The admission of requests: their tables are resolved, and each request passes the gates of its
+//! tables.
 //!
 //! Not here: how the status of a table is found (`resolve`), what a pass is worth later (`fence`).
 
@@ -19,14 +20,17 @@ use crate::table_cache::{CacheState, Snapshot, not_found};
 const LOOKS_AT_ONCE: usize = 8;
 
 impl Control {
-    /// Resolves the tables of a data request. After that [`LayoutSource`] answers for them, and the request may run as long as the [`Pass`] holds.
-    /// Call it before planning a request that reads or writes items, with the names as the request gives them; not for table operations, which stay
-    /// possible on refused tables. Costs a hash look-up when the table is known; otherwise a few requests to the store, which all callers share.
+    /// Resolves the tables of a data request. After that [`LayoutSource`] answers for them, and the
+    /// request may run as long as the [`Pass`] holds. Call it before planning a request that reads
+    /// or writes items, with the names as the request gives them; not for table operations, which
+    /// stay possible on refused tables. Costs a hash look-up when the table is known; otherwise a
+    /// few requests to the store, which all callers share.
     ///
     /// # Errors
-    /// `ValidationException` for a table that is refused: with items and unrecorded, or recorded against the rules. A retryable error while the
-    /// table's layout is being changed, and while the registry cannot be reached. `ResourceNotFoundException` for the registry. The store's error if
-    /// it fails; that is not cached.
+    /// `ValidationException` for a table that is refused: with items and unrecorded, or recorded
+    /// against the rules. A retryable error while the table's layout is being changed, and while
+    /// the registry cannot be reached. `ResourceNotFoundException` for the registry. The store's
+    /// error if it fails; that is not cached.
     pub async fn resolve<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
         self.admitted(names).await.map_err(not_sent)
     }
@@ -74,7 +78,8 @@ impl Control {
         stream::iter(looks).buffered(LOOKS_AT_ONCE).try_collect().await
     }
 
-    /// Admits a request through the gates of its tables. `false` when a gate is closed: the status of the table has changed.
+    /// Admits a request through the gates of its tables. `false` when a gate is closed: the status
+    /// of the table has changed.
     fn admit<S: AsRef<str>>(&self, names: &[S], seen: Arc<Snapshot>, pass: &mut Pass) -> Result<bool, Error> {
         for name in names {
             match seen.get(name.as_ref()) {
@@ -95,7 +100,8 @@ impl Control {
         Ok(true)
     }
 
-    /// Renews the lease of requests that depend on a key about to move. Hold no pass meanwhile: a change waits for requests that have one.
+    /// Renews the lease of requests that depend on a key about to move. Hold no pass meanwhile: a
+    /// change waits for requests that have one.
     ///
     /// # Errors
     /// Retryable, when the registry cannot be reached.
@@ -112,7 +118,8 @@ impl Control {
             match known.fresh.state(self.inner.registry.env().now()) {
                 CacheState::Use => return known.status.answer(),
                 CacheState::LookAgain => {
-                    // This request pays for the look-up. If it fails, the cached status holds until it expires.
+                    // This request pays for the look-up. If it fails, the cached status holds until
+                    // it expires.
                     if let Err(error) = self.look(name).await {
                         known.fresh.give_up();
                         tracing::debug!(table = name, "looking again failed: {error}");
@@ -142,8 +149,9 @@ impl Control {
         };
         let look = look.boxed().shared();
         looking.insert(name.to_owned(), look.clone());
-        // A waiting request may be cancelled. Without a task of its own the look-up would then stop until the next request polls it, and return an
-        // outdated result. Without a runtime the waiting requests drive it.
+        // A waiting request may be cancelled. Without a task of its own the look-up would then stop
+        // until the next request polls it, and return an outdated result. Without a runtime the
+        // waiting requests drive it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(look.clone());
         }
@@ -161,7 +169,8 @@ impl Control {
         ensured
     }
 
-    /// An error where requests may be forwarded only as they are, and a registry says that some of them must not be.
+    /// An error where requests may be forwarded only as they are, and a registry says that some of
+    /// them must not be.
     fn may_forward(&self) -> Result<(), Error> {
         let Inner { registry, fence, .. } = &*self.inner;
         match fence.settings.forwards && !fence.sees_no_registry() {

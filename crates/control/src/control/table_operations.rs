@@ -1,4 +1,5 @@
-//! Operations on tables, before the store has them and after it has answered: names are reserved, changed tables are recorded and looked up again.
+//! Operations on tables, before the store has them and after it has answered: names are reserved,
+//! changed tables are recorded and looked up again.
 //!
 //! Not here: the steps of creating and deleting a table (`table_lifecycle`).
 
@@ -19,13 +20,14 @@ use crate::table_lifecycle::{self, Deletion, Intent};
 use crate::tags;
 
 impl Control {
-    /// Prepares a table operation before it goes to the store: checks it, and reserves the name of a table that is to be created. Pass the result to
-    /// [`after`](Self::after).
+    /// Prepares a table operation before it goes to the store: checks it, and reserves the name of
+    /// a table that is to be created. Pass the result to [`after`](Self::after).
     ///
     /// # Errors
-    /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule names but cannot hold for, and for a request that
-    /// would set or remove Heatsink's own tag; `ResourceNotFoundException` for any other operation on the registry. Retryable errors while layouts
-    /// cannot change.
+    /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule
+    /// names but cannot hold for, and for a request that would set or remove Heatsink's own tag;
+    /// `ResourceNotFoundException` for any other operation on the registry. Retryable errors while
+    /// layouts cannot change.
     pub async fn before<S: AsRef<str>>(
         &self,
         operation: Operation,
@@ -83,8 +85,9 @@ impl Control {
         Ok(prepared)
     }
 
-    /// Follows an operation that the store has answered: records a table that was created, and expires the cached status of one that was changed or
-    /// deleted. Cheap for operations on items that succeeded; call it for those that failed too, with the tables that they named.
+    /// Follows an operation that the store has answered: records a table that was created, and
+    /// expires the cached status of one that was changed or deleted. Cheap for operations on items
+    /// that succeeded; call it for those that failed too, with the tables that they named.
     pub async fn after<S: AsRef<str>>(
         &self,
         operation: Operation,
@@ -132,14 +135,15 @@ impl Control {
             (None, None) => Ok(()),
         };
         if let Err(error) = done {
-            // Nothing is lost: a gateway that finds a table with an intent records it, and the record of a deleted table is never found again,
-            // because ids are not reused.
+            // Nothing is lost: a gateway that finds a table with an intent records it, and the
+            // record of a deleted table is never found again, because ids are not reused.
             tracing::warn!("{} was answered, but the registry could not follow: {error}", operation.name());
         }
     }
 }
 
-/// The result of [`Control::before`] for one table operation. Most requests need no preparation, and carry this anyway.
+/// The result of [`Control::before`] for one table operation. Most requests need no preparation,
+/// and carry this anyway.
 #[derive(Debug, Default)]
 pub struct Prepared {
     intent: Option<Box<Intent>>,
@@ -148,8 +152,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The pass of the operation. Operations that depend on no layout have one that always holds. An operation with a reserved name may go on only
-    /// while no other gateway can take this one for dead.
+    /// The pass of the operation. Operations that depend on no layout have one that always holds.
+    /// An operation with a reserved name may go on only while no other gateway can take this one
+    /// for dead.
     pub fn pass(&mut self, control: &Control) -> Pass {
         let lease = control.inner.fence.lease();
         let begun = self.intent.is_some() || self.deletion.is_some();

@@ -1,4 +1,5 @@
-//! The layouts in force, as planning asks for them: of one request at the time of its pass, or of the gateway now.
+//! The layouts in force, as planning asks for them: of one request at the time of its pass, or of
+//! the gateway now.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,8 @@ use super::Control;
 use crate::fence::Pass;
 use crate::table_cache::Snapshot;
 
-/// The layouts at the time when one request passed: it is planned under these and no others, whatever changes meanwhile.
+/// The layouts at the time when one request passed: it is planned under these and no others,
+/// whatever changes meanwhile.
 #[derive(Clone)]
 pub struct View {
     control: Control,

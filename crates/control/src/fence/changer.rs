@@ -17,7 +17,8 @@ use super::settings::Fencing;
 use crate::lost_registry;
 use crate::registry::Registry;
 
-/// The first pause before the list of gateways is read again while one has yet to acknowledge; pauses grow up to [`LONGEST_LOOK`].
+/// The first pause before the list of gateways is read again while one has yet to acknowledge;
+/// pauses grow up to [`LONGEST_LOOK`].
 const LOOK: Duration = Duration::from_millis(50);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// How many reads of the list in a row may fail.
@@ -26,7 +27,8 @@ const FAILURES: u32 = 20;
 /// How often a publication is tried again after another one came first.
 const TRIES: usize = 50;
 
-/// Changes layouts on behalf of a gateway, or of a command beside the gateways. Clones share their state.
+/// Changes layouts on behalf of a gateway, or of a command beside the gateways. Clones share their
+/// state.
 #[derive(Clone)]
 pub struct Changer {
     registry: Registry,
@@ -39,7 +41,8 @@ pub struct Changer {
 struct Known {
     /// Since when it has known of a registry that some gateways may not have noticed.
     unsettled: Mutex<Option<MonotonicInstant>>,
-    /// The head as it was last read or written here: the first one that a publication tries to follow.
+    /// The head as it was last read or written here: the first one that a publication tries to
+    /// follow.
     last: Mutex<Option<StoredHead>>,
     /// The gateways: a step need not wait as long for who was silent before.
     liveness: Arc<Mutex<Liveness>>,
@@ -107,10 +110,12 @@ impl Changer {
         Changer { settings: Fencing { exclusive, ..self.settings.clone() }, ..self.clone() }
     }
 
-    /// Creates the registry and its head where they are missing, and checks that layouts may change. Call it before writing a record.
+    /// Creates the registry and its head where they are missing, and checks that layouts may
+    /// change. Call it before writing a record.
     ///
     /// # Errors
-    /// Retryable while gateways that were started without rules may not have noticed the registry, and while changes are frozen; the store's errors.
+    /// Retryable while gateways that were started without rules may not have noticed the registry,
+    /// and while changes are frozen; the store's errors.
     pub fn begin(&self) -> BoxFuture<'_, Result<(), Error>> {
         async move {
             match self.unsettled().await? {
@@ -139,7 +144,8 @@ impl Changer {
         Ok(())
     }
 
-    /// Checks whether this process may end what another one began, for which requests wait. Also while layouts are frozen.
+    /// Checks whether this process may end what another one began, for which requests wait. Also
+    /// while layouts are frozen.
     ///
     /// # Errors
     /// Retryable for a command that changes nothing.
@@ -213,8 +219,9 @@ impl Changer {
             .ok_or_else(|| Error::unavailable("The registry's head could not be written", Outcome::NotDone))
     }
 
-    /// Publishes a change that was written before: of a table's record, of its name, or of both. Also while layouts are frozen: whoever changes one asks
-    /// [before it writes](Self::begin), and what is on record has to be known.
+    /// Publishes a change that was written before: of a table's record, of its name, or of both.
+    /// Also while layouts are frozen: whoever changes one asks [before it writes](Self::begin), and
+    /// what is on record has to be known.
     ///
     /// # Errors
     /// Those of the store.
@@ -286,7 +293,8 @@ impl Changer {
         self.announce_awaiting(Awaits::Effects, table, version).await
     }
 
-    /// Publishes a change and waits for what `awaits` says of every gateway. For callers that are no gateways.
+    /// Publishes a change and waits for what `awaits` says of every gateway. For callers that are
+    /// no gateways.
     ///
     /// # Errors
     /// Those of the store.
@@ -303,7 +311,8 @@ impl Changer {
         .boxed()
     }
 
-    /// Forbids layout changes for all processes, or allows them again. A change in progress stops before its next step, or goes forward where requests wait for it.
+    /// Forbids layout changes for all processes, or allows them again. A change in progress stops
+    /// before its next step, or goes forward where requests wait for it.
     ///
     /// # Errors
     /// Those of the store.
@@ -345,7 +354,8 @@ impl Changer {
         }
     }
 
-    /// The names of registered gateways of which that does not hold: older builds do not say what they know.
+    /// The names of registered gateways of which that does not hold: older builds do not say what
+    /// they know.
     ///
     /// # Errors
     /// Those of the store.

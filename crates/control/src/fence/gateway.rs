@@ -1,4 +1,5 @@
-//! A gateway's side of the fence: reads the head of the registry, applies changes, and acknowledges them.
+//! A gateway's side of the fence: reads the head of the registry, applies changes, and acknowledges
+//! them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +16,8 @@ use super::settings::Fencing;
 use crate::registry::Registry;
 use crate::table_cache::TableCache;
 
-/// How long requests may go on that were planned under a layout that has changed. After that their clients do not get the results.
+/// How long requests may go on that were planned under a layout that has changed. After that their
+/// clients do not get the results.
 const DRAIN: Duration = Duration::from_secs(1);
 /// How often the gateway checks whether those requests are done.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
@@ -105,7 +107,8 @@ impl Fence {
         if !self.lease.is_over(self.lease.now()) {
             return Ok(());
         }
-        // A gateway that was suspended first applies all changes, then sends a heartbeat or registers again; the next read gives a lease.
+        // A gateway that was suspended first applies all changes, then sends a heartbeat or
+        // registers again; the next read gives a lease.
         for _ in 0..LOOKS {
             self.look(registry, tables).await?;
             if !self.lease.is_over(self.lease.now()) {
@@ -127,7 +130,8 @@ impl Fence {
         self.look_locked(registry, tables, &mut looked).await
     }
 
-    /// Renews the lease for requests that depend on a key about to move, if it is over. Requests wait for one read of the head together.
+    /// Renews the lease for requests that depend on a key about to move, if it is over. Requests
+    /// wait for one read of the head together.
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -150,7 +154,8 @@ impl Fence {
         if head.is_some() {
             if self.member().is_watching() {
                 self.change(Member::found_registry);
-                // Nothing was planned under a record yet, but requests that were planned without a registry must not be sent any more.
+                // Nothing was planned under a record yet, but requests that were planned without a
+                // registry must not be sent any more.
                 self.shut(looked, vec![Arc::clone(&self.unsharded)]).await;
             }
             if self.settings.forwards {
@@ -166,8 +171,8 @@ impl Fence {
         self.follow(registry, tables, looked, sent, head).await
     }
 
-    /// Applies and acknowledges a change that this gateway has made itself. The head that it has written at or after `sent` is as good as one that
-    /// it read then.
+    /// Applies and acknowledges a change that this gateway has made itself. The head that it has
+    /// written at or after `sent` is as good as one that it read then.
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -184,7 +189,8 @@ impl Fence {
             return self.look(registry, tables).await;
         }
         if head.head.epoch <= self.member().epoch() {
-            // A read has shown this head already, or a later one, and it was applied: whoever read it may have been dropped before that.
+            // A read has shown this head already, or a later one, and it was applied: whoever read
+            // it may have been dropped before that.
             return Ok(());
         }
         self.follow(registry, tables, &mut looked, sent, Some(head)).await
@@ -315,8 +321,8 @@ impl Fence {
         Ok(())
     }
 
-    /// Removes dead gateways from the list, because every change would wait for each. Runs once per lease, and more often while it knows of one whose
-    /// process has ended.
+    /// Removes dead gateways from the list, because every change would wait for each. Runs once per
+    /// lease, and more often while it knows of one whose process has ended.
     ///
     /// # Errors
     /// Those of the store.

@@ -18,7 +18,8 @@ const GATEWAYS: &str = "gateways";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StoredHead {
     pub head: Head,
-    /// Whether every gateway that was started before the registry existed must have noticed it by now.
+    /// Whether every gateway that was started before the registry existed must have noticed it by
+    /// now.
     pub settled: bool,
     /// Since when layout changes are frozen, if they are: milliseconds since 1970.
     pub frozen: Option<u64>,
@@ -75,14 +76,17 @@ pub struct Gateway {
     pub carries: bool,
     /// Whether it carries out reshards of single values of indexes, too. Older builds do not.
     pub carries_values: bool,
-    /// Whether it knows counters of single keys. Older builds refuse requests on tables that have some.
+    /// Whether it knows counters of single keys. Older builds refuse requests on tables that have
+    /// some.
     pub knows_counters: bool,
-    /// Whether it knows keys whose buckets have several numbers of shards. Older builds refuse requests on tables that have some.
+    /// Whether it knows keys whose buckets have several numbers of shards. Older builds refuse
+    /// requests on tables that have some.
     pub knows_steps: bool,
-    /// Whether it knows single values of indexes, and keys of indexes that get another number of shards. Older builds refuse requests on tables that have
-    /// some on record.
+    /// Whether it knows single values of indexes, and keys of indexes that get another number of
+    /// shards. Older builds refuse requests on tables that have some on record.
     pub knows_values: bool,
-    /// Whether it knows keys that [stand by their hash](crate::registry_key) in the registry. Older builds refuse requests on tables that have some.
+    /// Whether it knows keys that [stand by their hash](crate::registry_key) in the registry. Older
+    /// builds refuse requests on tables that have some.
     pub knows_long_keys: bool,
 }
 
@@ -171,8 +175,8 @@ impl Registry {
         }
     }
 
-    /// Writes the head, if it still equals `from` (`None`: if there is none). `false` when it does not; the write may have succeeded all the same,
-    /// if an answer was lost.
+    /// Writes the head, if it still equals `from` (`None`: if there is none). `false` when it does
+    /// not; the write may have succeeded all the same, if an answer was lost.
     pub(crate) async fn write_head(&self, from: Option<&StoredHead>, to: &StoredHead) -> Result<bool, Error> {
         let mut body = json!({ "TableName": self.name(), "Item": to.item(), "ConditionExpression": "attribute_not_exists(pk)" });
         if let Some(from) = from {
@@ -225,7 +229,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Writes a heartbeat with the acknowledged epoch. `false` when the gateway is not registered any more, or was taken for ended.
+    /// Writes a heartbeat with the acknowledged epoch. `false` when the gateway is not registered
+    /// any more, or was taken for ended.
     pub(crate) async fn beat(
         &self,
         gateway: &str,
@@ -248,7 +253,8 @@ impl Registry {
         }
     }
 
-    /// Every registered gateway. Those whose process has ended, as `processes` can tell, are marked so, for everybody.
+    /// Every registered gateway. Those whose process has ended, as `processes` can tell, are marked
+    /// so, for everybody.
     pub(crate) async fn gateways_marked(&self, processes: &dyn Processes) -> Result<Vec<Gateway>, Error> {
         let mut list = self.gateways().await?;
         for one in &mut list {
@@ -260,7 +266,8 @@ impl Registry {
         Ok(list)
     }
 
-    /// Marks a gateway's process as ended. `false` if its registration does not have that heartbeat any more: one that was on its way has landed.
+    /// Marks a gateway's process as ended. `false` if its registration does not have that heartbeat
+    /// any more: one that was on its way has landed.
     async fn mark_ended(&self, gateway: &str, beat: u64) -> Result<bool, Error> {
         let body = json!({
             "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } },

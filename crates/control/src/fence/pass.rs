@@ -12,15 +12,16 @@ use heatsink_store::Permit;
 use super::lease::Lease;
 use crate::table_cache::Snapshot;
 
-/// A request's right to send physical calls and to give its client a result. It ends when a change of one of its tables is acknowledged. The right
-/// to send also ends with the gateway's lease.
+/// A request's right to send physical calls and to give its client a result. It ends when a change
+/// of one of its tables is acknowledged. The right to send also ends with the gateway's lease.
 pub struct Pass {
     lease: Arc<Lease>,
     first: Option<Admission>,
     rest: Vec<Admission>,
     /// The cached statuses when it was given.
     seen: Option<Arc<Snapshot>>,
-    /// The tables of the request that do not exist. Few requests name one, and passes are moved about for each.
+    /// The tables of the request that do not exist. Few requests name one, and passes are moved
+    /// about for each.
     #[allow(clippy::box_collection, reason = "one pointer instead of three words")]
     missing: Option<Box<Vec<String>>>,
     /// Whether the lease is checked.
@@ -65,12 +66,14 @@ impl Pass {
         }
     }
 
-    /// Keys of its tables are about to move: from now on it is known whether the request depends on one.
+    /// Keys of its tables are about to move: from now on it is known whether the request depends on
+    /// one.
     pub(crate) fn watch_moving(&mut self) {
         self.depends_on_moving.get_or_insert_default();
     }
 
-    /// What to set where the request turns out to depend on a key about to move; `None` where there is no such key.
+    /// What to set where the request turns out to depend on a key about to move; `None` where there
+    /// is no such key.
     pub(crate) fn dependence(&self) -> Option<Arc<AtomicBool>> {
         self.depends_on_moving.clone()
     }
@@ -100,8 +103,8 @@ impl Pass {
         self.missing.get_or_insert_default().push(name.to_owned());
     }
 
-    /// Whether a table that the request names does not exist. Such a request is answered here. If it were sent, the table could be created, and
-    /// sharded, before it arrives.
+    /// Whether a table that the request names does not exist. Such a request is answered here. If
+    /// it were sent, the table could be created, and sharded, before it arrives.
     pub fn is_missing(&self) -> bool {
         self.missing.is_some()
     }
@@ -133,7 +136,8 @@ impl Pass {
         Ok(now)
     }
 
-    /// A call that is about to be sent, with this pass as its permit. `writes`: whether it may change anything.
+    /// A call that is about to be sent, with this pass as its permit. `writes`: whether it may
+    /// change anything.
     pub fn send(&self, writes: bool) -> Sending<'_> {
         Sending { pass: self, writes, sent: AtomicU64::new(NOT_SENT) }
     }
@@ -142,14 +146,16 @@ impl Pass {
         self.first.iter().chain(&self.rest)
     }
 
-    /// The result for the client: the store's answer, if the layouts that it was planned under still hold.
+    /// The result for the client: the store's answer, if the layouts that it was planned under
+    /// still hold.
     ///
     /// # Errors
     /// Outcome unknown, when a change was acknowledged meanwhile.
     pub fn deliver<T>(&self, answer: Result<T, Error>) -> Result<T, Error> {
         match answer {
             Err(error) if error.outcome == Outcome::Unknown => Err(error),
-            // Together with the lease: no changer can have continued before the call took effect, however late it was.
+            // Together with the lease: no changer can have continued before the call took effect,
+            // however late it was.
             _ if self.holds() && !self.lease_is_over(self.lease.now()) => answer,
             Err(error) if error.code == Code::ServiceUnavailable => Err(error),
             _ => Err(Error::unavailable(
@@ -160,7 +166,8 @@ impl Pass {
     }
 }
 
-/// A call in flight. Until its answer is reported, a write that was permitted is assumed to arrive late.
+/// A call in flight. Until its answer is reported, a write that was permitted is assumed to arrive
+/// late.
 pub struct Sending<'a> {
     pass: &'a Pass,
     writes: bool,

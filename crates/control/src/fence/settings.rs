@@ -17,13 +17,16 @@ pub struct Fencing {
     pub bounds: Bounds,
     /// No other gateway uses the same store: none is registered, and none is waited for.
     pub exclusive: bool,
-    /// Read-only: it is not registered, and records nothing. Its results may be out of date at once.
+    /// Read-only: it is not registered, and records nothing. Its results may be out of date at
+    /// once.
     pub observes: bool,
-    /// It forwards requests as they are, or not at all: from the first sight of a registry on every request is refused.
+    /// It forwards requests as they are, or not at all: from the first sight of a registry on every
+    /// request is refused.
     pub forwards: bool,
     /// This gateway's name for people, such as host and port.
     pub name: String,
-    /// Whether this gateway carries out reshards that operators ask for, of keys and of values of indexes.
+    /// Whether this gateway carries out reshards that operators ask for, of keys and of values of
+    /// indexes.
     pub carries: bool,
     /// Whether the store has to have its registry.
     pub expectation: Arc<Expectation>,
@@ -34,7 +37,8 @@ pub struct Fencing {
 impl Fencing {
     /// The only gateway of its store, as an embedded store has it.
     pub fn exclusive(settings: &FenceSettings) -> Self {
-        // Nobody else changes anything, so the lease only decides how often this gateway checks whether a registry was created after all.
+        // Nobody else changes anything, so the lease only decides how often this gateway checks
+        // whether a registry was created after all.
         let lease = crate::table_cache::MAX_AGE;
         let bounds = Bounds { lease, heartbeat: lease / 2, poll: lease / 2, ..settings.bounds };
         Fencing {
@@ -61,8 +65,9 @@ impl Fencing {
         Fencing { observes: true, ..Fencing::exclusive(settings) }
     }
 
-    /// A gateway that knows no layouts, and is registered nowhere. Others may use the same store: nobody relies on a new registry before each gateway
-    /// that saw none has noticed it, or has let its lease run out ([`Bounds::UNREGISTERED`]).
+    /// A gateway that knows no layouts, and is registered nowhere. Others may use the same store:
+    /// nobody relies on a new registry before each gateway that saw none has noticed it, or has let
+    /// its lease run out ([`Bounds::UNREGISTERED`]).
     pub fn forwarding(settings: &FenceSettings) -> Self {
         Fencing { forwards: true, exclusive: false, ..Fencing::observing(settings) }
     }

@@ -14,7 +14,8 @@ use crate::registry_key::{self, Place};
 /// How the sort keys of these records begin. What follows is the logical key, or [its hash](Place).
 pub(super) const SORT: &str = "key:";
 
-/// The attribute that holds a move's [high water](Move::high_water), as it is in the items of the table.
+/// The attribute that holds a move's [high water](Move::high_water), as it is in the items of the
+/// table.
 const HIGH_WATER: &str = "high_water";
 
 /// The attribute that holds a key that stands by its hash.
@@ -31,7 +32,8 @@ pub struct KeyRecord {
     pub layout: Layout,
     /// Where the key moves, and how far it has come; `None` for one that stays.
     pub moves: Option<Move>,
-    /// Whether no request that was planned under an earlier layout can take effect any more. Only then may the key move again.
+    /// Whether no request that was planned under an earlier layout can take effect any more. Only
+    /// then may the key move again.
     pub settled: bool,
     /// The most shards that the key ever had: their physical keys are its own for ever.
     pub reserved: u16,
@@ -39,8 +41,8 @@ pub struct KeyRecord {
     pub version: u64,
     /// When it was last changed: milliseconds since 1970-01-01T00:00:00Z.
     pub changed: u64,
-    /// The version of the table's record with which the key began to lie, or to move, as it does ([`RecordedKey::since`]). Whoever writes the record
-    /// need not set it.
+    /// The version of the table's record with which the key began to lie, or to move, as it does
+    /// ([`RecordedKey::since`]). Whoever writes the record need not set it.
     pub since: u64,
 }
 
@@ -54,14 +56,17 @@ pub struct Move {
     pub phase: Phase,
     /// The most shards that the key had before: those above are given back if it does not move.
     pub reserved_before: u16,
-    /// Whether the workers of this phase are done, and none may claim the table any more. Gateways take no notice of it.
+    /// Whether the workers of this phase are done, and none may claim the table any more. Gateways
+    /// take no notice of it.
     pub closing: bool,
-    /// The attribute that says when an item expires, if the table has time to live: as it was read once no gateway would change that any more, so
-    /// from PREPARE on. Older builds do not know it and refuse the record.
+    /// The attribute that says when an item expires, if the table has time to live: as it was read
+    /// once no gateway would change that any more, so from PREPARE on. Older builds do not know it
+    /// and refuse the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// The highest sort key in the old slots, in MOVE: as it was read once no gateway would put an item there any more. `None` where nobody could read it,
-    /// where nothing was there, and in records of older builds.
+    /// The highest sort key in the old slots, in MOVE: as it was read once no gateway would put an
+    /// item there any more. `None` where nobody could read it, where nothing was there, and in
+    /// records of older builds.
     #[serde(skip)]
     pub high_water: Option<KeyValue<'static>>,
 }
@@ -109,7 +114,8 @@ impl KeyRecord {
         }
         if let Some(moves) = &self.moves {
             item["moves"] = json!({ "S": json!(moves).to_string() });
-            // Beside the move: older builds, which read both places of every item, take no notice of it.
+            // Beside the move: older builds, which read both places of every item, take no notice
+            // of it.
             if let Some(high_water) = &moves.high_water {
                 item[HIGH_WATER] = attribute_value(high_water)?;
             }
@@ -157,7 +163,8 @@ impl KeyRecord {
                 let value = Value::read(high_water.to_string().as_bytes()).ok()?;
                 moves.high_water = Some(KeyValue::from_value(&value)?.into_owned());
             }
-            // A counter only gets more fragments, and buckets other numbers of shards: there is nothing to hold or to move.
+            // A counter only gets more fragments, and buckets other numbers of shards: there is
+            // nothing to hold or to move.
             let leaves_items =
                 |moves: &Move| Moving::leaves_items(&layout, &moves.to) && moves.phase <= Phase::Prepare;
             let is_special =
@@ -170,7 +177,8 @@ impl KeyRecord {
             let most = layouts().map(Layout::most_shards).max().unwrap_or(1);
             let reserved = number("reserved")?.try_into().ok().filter(|reserved| *reserved >= most)?;
             let (version, changed) = (number("version")?, number("changed")?);
-            // A record of an older build does not say it: then the key may have changed a moment ago.
+            // A record of an older build does not say it: then the key may have changed a moment
+            // ago.
             let since = number("since").unwrap_or(u64::MAX);
             let settled = item["settled"]["BOOL"].as_bool()?;
             let record =

@@ -125,7 +125,8 @@ fn older_builds_read_no_record_of_a_key_with_buckets() {
             assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
         }
     }
-    // No such key goes further than PREPARE, becomes something else, or gives its oldest buckets another number; nor are fewer names its own.
+    // No such key goes further than PREPARE, becomes something else, or gives its oldest buckets
+    // another number; nor are fewer names its own.
     let moves = |to: Layout, phase| record(buckets(1), Some((to, phase)));
     let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
     for damaged in [
@@ -197,7 +198,8 @@ fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused()
         let InForce::Moving(moving) = recorded.in_force else { panic!("it moves") };
         assert_eq!(moving.expires.as_deref(), expires);
     }
-    // Without time to live it is the record that every build knows; what a build does not know it refuses.
+    // Without time to live it is the record that every build knows; what a build does not know it
+    // refuses.
     let mut item = of(None).item(&table).unwrap_or_default();
     let text = item["moves"]["S"].as_str().unwrap_or_default().to_owned();
     assert!(!text.contains("expires"), "{text}");

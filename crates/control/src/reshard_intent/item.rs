@@ -1,6 +1,7 @@
 //! How an intent is stored: one item of the registry, whose sort key names the table and the key.
 //!
-//! An intent for a value of an index has a form of its own, which builds that know only intents for keys leave alone.
+//! An intent for a value of an index has a form of its own, which builds that know only intents for
+//! keys leave alone.
 //!
 //! Not here: requests to the store (`on_record`).
 
@@ -17,13 +18,15 @@ pub(super) const PARTITION: &str = "reshards";
 
 /// The form of an intent for a key.
 const FORM: u64 = 1;
-/// The form of an intent for a value of an index: older builds would take the value for a key of the table.
+/// The form of an intent for a value of an index: older builds would take the value for a key of
+/// the table.
 const FORM_OF_VALUE: u64 = 2;
 
 /// The form of an intent for what [stands by its hash](Place).
 const FORM_OF_LONG: u64 = 3;
 
-/// Where the intent for that stands. Neither a table's id nor the name of an index has a slash or a hash sign.
+/// Where the intent for that stands. Neither a table's id nor the name of an index has a slash or a
+/// hash sign.
 fn place(table_id: &str, subject: Subject<'_>) -> Result<Place, Error> {
     let index = subject.index.map(|index| format!("#{index}")).unwrap_or_default();
     Place::of(&format!("{table_id}{index}/"), subject.key, subject.key_type)
@@ -31,7 +34,8 @@ fn place(table_id: &str, subject: Subject<'_>) -> Result<Place, Error> {
 }
 
 impl Subject<'_> {
-    /// Whether its intent names it by its hash, which builds before that do not read: keys of about a kilobyte and more.
+    /// Whether its intent names it by its hash, which builds before that do not read: keys of about
+    /// a kilobyte and more.
     pub fn is_long(&self, table_id: &str) -> bool {
         place(table_id, *self).is_ok_and(|place| place.hashed)
     }
@@ -250,7 +254,8 @@ mod tests {
         assert!(ReshardIntent::read(&other).is_err(), "under the key of another one");
     }
 
-    /// Builds that know intents for keys alone read only items of form 1, and leave all others alone.
+    /// Builds that know intents for keys alone read only items of form 1, and leave all others
+    /// alone.
     #[test]
     fn older_builds_read_no_intent_for_a_value() {
         let (key, value) = (intent().item().unwrap(), of_value().item().unwrap());

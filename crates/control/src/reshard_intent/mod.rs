@@ -1,9 +1,10 @@
-//! What an operator wants of one logical key, or of one value of an index, until it is so: an item of the registry that commands write and gateways
-//! carry out.
+//! What an operator wants of one logical key, or of one value of an index, until it is so: an item
+//! of the registry that commands write and gateways carry out.
 //!
-//! An intent is a request and its progress. Where the key lies, and in which phase it is, says its record (`key_record`, `record`) alone: an intent may
-//! be lost, or carried out twice, and no item is. All intents lie in one partition, so one Query lists them. Every write is conditional on the intent's
-//! version.
+//! An intent is a request and its progress. Where the key lies, and in which phase it is, says its
+//! record (`key_record`, `record`) alone: an intent may be lost, or carried out twice, and no item
+//! is. All intents lie in one partition, so one Query lists them. Every write is conditional on the
+//! intent's version.
 //!
 //! - [`Steering`]: what whoever carries one out is told meanwhile.
 //! - `item`: how an intent is stored. `on_record`: how it is read and written.
@@ -28,10 +29,12 @@ pub use steering::Steering;
 pub struct WantedLayout {
     /// How many shards; 1 for a whole key.
     pub shards: u16,
-    /// What decides an item's shard; `None` for what decides it now, or the sort key where the key is whole. Never said of a value of an index.
+    /// What decides an item's shard; `None` for what decides it now, or the sort key where the key
+    /// is whole. Never said of a value of an index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
-    /// The numbers that are summed over so many fragments, for a counter. Builds that know no counters of single keys cannot read an intent with it.
+    /// The numbers that are summed over so many fragments, for a counter. Builds that know no
+    /// counters of single keys cannot read an intent with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<Vec<String>>,
 }
@@ -48,13 +51,15 @@ impl From<u16> for WantedLayout {
 pub struct Request {
     /// The layout.
     pub layout: WantedLayout,
-    /// Capacity units a second that moving items may take of the old shards; of a value of an index, items a second.
+    /// Capacity units a second that moving items may take of the old shards; of a value of an
+    /// index, items a second.
     pub rate: u32,
     /// Whether the table's stream may show each item that moves.
     pub streams_confirmed: bool,
     /// Who asked, for people.
     pub by: String,
-    /// When, by the asker's clock: milliseconds since 1970. Intents of one table are carried out in this order.
+    /// When, by the asker's clock: milliseconds since 1970. Intents of one table are carried out in
+    /// this order.
     pub asked: u64,
 }
 
@@ -74,7 +79,8 @@ pub struct Carrier {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// The phase, as its carrier last knew it. A value of an index goes through RESERVE, PREPARE and MOVE.
+    /// The phase, as its carrier last knew it. A value of an index goes through RESERVE, PREPARE
+    /// and MOVE.
     pub phase: Option<Phase>,
     /// How many items have been moved, or rewritten, by all carriers.
     pub moved: u64,
@@ -146,7 +152,8 @@ pub struct ReshardIntent {
     pub table_id: String,
     /// The table's name.
     pub table: String,
-    /// The index of whose partition key it is a value; `None` for a key of the table. Builds that know no intents for values leave one with it alone.
+    /// The index of whose partition key it is a value; `None` for a key of the table. Builds that
+    /// know no intents for values leave one with it alone.
     pub index: Option<String>,
     /// The bytes of the logical key, or of the value: UTF-8 of a string, raw binary.
     pub key: Vec<u8>,
@@ -154,7 +161,8 @@ pub struct ReshardIntent {
     pub key_type: KeyType,
     /// What was asked for.
     pub request: Request,
-    /// Whether no item is moved for now. A key on the way goes on to the phase in which its items move, for until then its writes may wait.
+    /// Whether no item is moved for now. A key on the way goes on to the phase in which its items
+    /// move, for until then its writes may wait.
     pub paused: bool,
     /// Whether the key is to stay as it was, if that is still possible.
     pub cancelled: bool,
@@ -166,7 +174,8 @@ pub struct ReshardIntent {
     pub progress: Progress,
     /// How it ended; `None` while it has not.
     pub ended: Option<Ended>,
-    /// Counts the intent's changes; each is conditional on the one before. That it changes shows that its carrier lives.
+    /// Counts the intent's changes; each is conditional on the one before. That it changes shows
+    /// that its carrier lives.
     pub version: u64,
 }
 
@@ -178,7 +187,8 @@ pub const MAX_INTENTS: usize = 10_000;
 pub struct Intents {
     /// Those that can be read, by table and key.
     pub known: Vec<ReshardIntent>,
-    /// What is wrong with the others: they are damaged, or a newer version wrote them. Nobody carries them out.
+    /// What is wrong with the others: they are damaged, or a newer version wrote them. Nobody
+    /// carries them out.
     pub unknown: Vec<Error>,
     /// Where the list goes on, if these are not all.
     pub next: Option<String>,

@@ -1,4 +1,5 @@
-//! How intents are read from the registry, and written to it: each write on condition that nobody wrote meanwhile.
+//! How intents are read from the registry, and written to it: each write on condition that nobody
+//! wrote meanwhile.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -10,7 +11,8 @@ use super::{Intents, MAX_INTENTS, Progress, Request, ReshardIntent, Subject};
 use crate::registry::Registry;
 
 impl Registry {
-    /// All intents, but no more than [`MAX_INTENTS`]. Not `strongly`, the list may be out of date by a moment and costs half: writes are conditional anyway.
+    /// All intents, but no more than [`MAX_INTENTS`]. Not `strongly`, the list may be out of date
+    /// by a moment and costs half: writes are conditional anyway.
     ///
     /// # Errors
     /// The store's. No registry is no intent.
@@ -28,7 +30,8 @@ impl Registry {
         }
     }
 
-    /// A page of at most so many intents, in the order of tables and keys: those after [`Intents::next`] of the page before.
+    /// A page of at most so many intents, in the order of tables and keys: those after
+    /// [`Intents::next`] of the page before.
     ///
     /// # Errors
     /// The store's. No registry is no intent.
@@ -82,7 +85,8 @@ impl Registry {
         self.intent_for(table_id, (key, key_type).into()).await
     }
 
-    /// The intent of a key, or of a value of an index; `None` if there is none. Strongly consistent.
+    /// The intent of a key, or of a value of an index; `None` if there is none. Strongly
+    /// consistent.
     ///
     /// # Errors
     /// The store's; an intent that cannot be read; `ValidationException` for a number.
@@ -125,7 +129,8 @@ impl Registry {
         }
     }
 
-    /// Writes an intent, if it still has the version of `from` (`None`: if there is none). `false` when it does not.
+    /// Writes an intent, if it still has the version of `from` (`None`: if there is none). `false`
+    /// when it does not.
     ///
     /// # Errors
     /// The store's; `ValidationException` for a number.

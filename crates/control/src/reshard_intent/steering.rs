@@ -11,7 +11,8 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Stops moving items, between two of them, or goes on. Phases before that go on: in some of them writes wait.
+    /// Stops moving items, between two of them, or goes on. Phases before that go on: in some of
+    /// them writes wait.
     pub fn pause(&self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
     }

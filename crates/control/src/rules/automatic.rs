@@ -1,4 +1,5 @@
-//! The `[[automatic]]` tables of a rules file: which keys may get shards without being asked for, how many, and after how long.
+//! The `[[automatic]]` tables of a rules file: which keys may get shards without being asked for,
+//! how many, and after how long.
 //!
 //! They say nothing of layouts: a key that they match stays as it is until it is hot.
 //!
@@ -22,13 +23,15 @@ use super::numbers::{MAX_SHARDS, Shards};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Section {
-    /// The tables it is for: a name, or a glob in which * is any run of characters and ? is one character.
+    /// The tables it is for: a name, or a glob in which * is any run of characters and ? is one
+    /// character.
     #[schemars(with = "String", length(min = 1))]
     pub table: Spanned<String>,
     /// The logical partition keys it is for, as a glob. Default: "*".
     #[schemars(with = "Option<String>")]
     pub keys: Option<Spanned<String>>,
-    /// "observe": nothing is proposed. "propose" (the default): a change is logged with the command for it. "auto": it is carried out.
+    /// "observe": nothing is proposed. "propose" (the default): a change is logged with the command
+    /// for it. "auto": it is carried out.
     #[serde(default)]
     pub mode: Mode,
     /// The fewest shards of a key. Default: 1.
@@ -40,7 +43,8 @@ pub(crate) struct Section {
     /// For how long a key is left to DynamoDB's own split, where that can help. Default: "15m".
     #[schemars(with = "Option<String>")]
     pub patience: Option<Spanned<String>>,
-    /// For how long a key has to need half of its shards or fewer before it loses any. Default: "72h".
+    /// For how long a key has to need half of its shards or fewer before it loses any. Default:
+    /// "72h".
     #[schemars(with = "Option<String>")]
     pub cold: Option<Spanned<String>>,
 }

@@ -56,7 +56,8 @@ impl fmt::Display for Rule {
             }
             _ => write!(f, "{layout}"),
         }?;
-        // Always mentioned: of buckets that the directory does not list, an open Query tries the last 100.
+        // Always mentioned: of buckets that the directory does not list, an open Query tries the
+        // last 100.
         if layout.template().is_some() && layout.time().is_some() {
             f.write_str(
                 "; buckets that other writers begin are found by open Queries only among the last 100, and by Queries whose range spans at most 8",

@@ -39,25 +39,27 @@ impl Default for FenceSettings {
     }
 }
 
-/// How the gateways of a store agree on changes of layouts. All gateways of one store should have the same.
+/// How the gateways of a store agree on changes of layouts. All gateways of one store should have
+/// the same.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Section {
     /// The name of the registry's table. Default: "heatsink.registry".
     #[schemars(with = "Option<String>")]
     pub registry: Option<Spanned<String>>,
-    /// Whether the registry has to be there. `true`: nothing starts without it, and no other one is made. `false`: a store without it has no sharded
-    /// tables, whatever their tags and keys say. Default: as `true` for tables that are known to have been on record.
+    /// Whether the registry has to be there. `true`: nothing starts without it, and no other one is
+    /// made. `false`: a store without it has no sharded tables, whatever their tags and keys say.
+    /// Default: as `true` for tables that are known to have been on record.
     pub required: Option<bool>,
-    /// For how long a gateway goes on with what it knows when the registry cannot be reached, such as "60s" (the default). A gateway that died
-    /// delays a change by this and `straggler`.
+    /// For how long a gateway goes on with what it knows when the registry cannot be reached, such
+    /// as "60s" (the default). A gateway that died delays a change by this and `straggler`.
     #[schemars(with = "Option<String>")]
     pub lease: Option<Spanned<String>>,
     /// How often a gateway shows a sign of life. Default: "12s", or a fifth of a shorter lease.
     #[schemars(with = "Option<String>")]
     pub heartbeat: Option<Spanned<String>>,
-    /// How often a gateway looks for changes. With several gateways a step takes about this long. Default: "2500ms", or a
-    /// tenth of a shorter lease.
+    /// How often a gateway looks for changes. With several gateways a step takes about this long.
+    /// Default: "2500ms", or a tenth of a shorter lease.
     #[schemars(with = "Option<String>")]
     pub poll: Option<Spanned<String>>,
     /// How late a request may take effect that was sent and never answered. Default: "30s".

@@ -1,6 +1,8 @@
-//! `heatsink.toml` as it is written: its fields, their types, their positions. `mod.rs` says what the rules mean.
+//! `heatsink.toml` as it is written: its fields, their types, their positions. `mod.rs` says what
+//! the rules mean.
 //!
-//! Read with `toml` and serde. `toml_edit` was considered: it keeps comments for writing back, which nothing here does.
+//! Read with `toml` and serde. `toml_edit` was considered: it keeps comments for writing back,
+//! which nothing here does.
 
 use std::fmt;
 
@@ -35,59 +37,69 @@ pub(crate) struct File {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
-    /// The tables it is for: a name, or a glob in which * is any run of characters and ? is one character.
+    /// The tables it is for: a name, or a glob in which * is any run of characters and ? is one
+    /// character.
     #[schemars(with = "String", length(min = 1))]
     pub table: Spanned<String>,
-    /// The logical partition keys it is for, as a glob. Binary keys are matched as raw bytes. Default: "*".
+    /// The logical partition keys it is for, as a glob. Binary keys are matched as raw bytes.
+    /// Default: "*".
     #[schemars(with = "Option<String>")]
     pub keys: Option<Spanned<String>>,
-    /// A global index: the rule is for its partition key instead of the table's, which is spread by a hash of the item's primary
-    /// key. `keys` are then the logical values of that attribute. With "calculated" only.
+    /// A global index: the rule is for its partition key instead of the table's, which is spread by
+    /// a hash of the item's primary key. `keys` are then the logical values of that attribute. With
+    /// "calculated" only.
     #[schemars(with = "Option<String>")]
     pub index: Option<Spanned<String>>,
-    /// "calculated": an item's shard is a hash of its sort key. "random": the same, of the whole sort key. "bucket": an item lies in
-    /// the hour, day, week or month of its sort key, within it as calculated. "counter": numbers that are added to are kept as parts in all
-    /// shards and summed when they are read. "template": as the table was sharded by hand. "none": the
-    /// keys stay whole.
+    /// "calculated": an item's shard is a hash of its sort key. "random": the same, of the whole
+    /// sort key. "bucket": an item lies in the hour, day, week or month of its sort key, within it
+    /// as calculated. "counter": numbers that are added to are kept as parts in all shards and
+    /// summed when they are read. "template": as the table was sharded by hand. "none": the keys
+    /// stay whole.
     pub strategy: StrategyName,
-    /// The numbers that are summed: top-level attributes outside all keys. For "counter" only, which needs it.
+    /// The numbers that are summed: top-level attributes outside all keys. For "counter" only,
+    /// which needs it.
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     pub attributes: Option<Spanned<Vec<String>>>,
     /// What is hashed: "sort_key" (the default), or one part of a string sort key.
     #[schemars(with = "Option<By>")]
     pub by: Option<Spanned<By>>,
-    /// How many physical keys each logical key is spread over; in each bucket, where there are buckets. Needed but for "none" and
-    /// "bucket".
+    /// How many physical keys each logical key is spread over; in each bucket, where there are
+    /// buckets. Needed but for "none" and "bucket".
     #[schemars(with = "Option<Shards>")]
     pub shards: Option<Spanned<Shards>>,
-    /// "shard" (the default): a Query shows each shard as it was when it was read. "strong": it shows all shards as they were at one moment, for
-    /// twice the reads. Not recorded: it can be changed at any time.
+    /// "shard" (the default): a Query shows each shard as it was when it was read. "strong": it
+    /// shows all shards as they were at one moment, for twice the reads. Not recorded: it can be
+    /// changed at any time.
     #[schemars(with = "Option<ConsistencyName>")]
     pub consistency: Option<Spanned<ConsistencyName>>,
     /// How long a bucket is, in UTC. For "bucket", and for templates with {bucket}.
     #[schemars(with = "Option<BucketName>")]
     pub bucket: Option<Spanned<BucketName>>,
-    /// Where the time stands in the sort key. By default a string begins with it, in ISO-8601, and a number is in seconds.
+    /// Where the time stands in the sort key. By default a string begins with it, in ISO-8601, and
+    /// a number is in seconds.
     #[schemars(with = "Option<TimePlace>")]
     pub time: Option<Spanned<TimePlace>>,
-    /// How physical keys are written: {pk}, and before or behind it {shard} (from 0), {shard+1} (from 1), {shard:02} (at least two digits),
-    /// {bucket}, {bucket:%Y%m%d}, and separators.
+    /// How physical keys are written: {pk}, and before or behind it {shard} (from 0), {shard+1}
+    /// (from 1), {shard:02} (at least two digits), {bucket}, {bucket:%Y%m%d}, and separators.
     #[schemars(with = "Option<String>")]
     pub template: Option<Spanned<String>>,
-    /// How the shard is computed from what is hashed; "random" where the code that writes draws it. For "template" only.
+    /// How the shard is computed from what is hashed; "random" where the code that writes draws it.
+    /// For "template" only.
     #[schemars(with = "Option<HashName>")]
     pub hash: Option<Spanned<HashName>>,
-    /// Of "md5", "sha1" or "sha256": how many hexadecimal digits from the start of the digest are taken as a number, or from its end where
-    /// negative; two digits are a byte. Default: all.
+    /// Of "md5", "sha1" or "sha256": how many hexadecimal digits from the start of the digest are
+    /// taken as a number, or from its end where negative; two digits are a byte. Default: all.
     #[schemars(with = "Option<HexDigits>")]
     pub hex_digits: Option<Spanned<HexDigits>>,
-    /// What becomes of a client's key that is written like a physical one, such as `game_x#2` of code that still shards `game_x` by hand.
-    /// "accept" (the default of tables that were created so): it is a logical key of its own. "refuse" (the default of adopted tables): it is
-    /// refused. "as_shard": it is the shard that it names. For "template" only. Not recorded: it can be changed at any time.
+    /// What becomes of a client's key that is written like a physical one, such as `game_x#2` of
+    /// code that still shards `game_x` by hand. "accept" (the default of tables that were created
+    /// so): it is a logical key of its own. "refuse" (the default of adopted tables): it is
+    /// refused. "as_shard": it is the shard that it names. For "template" only. Not recorded: it
+    /// can be changed at any time.
     #[schemars(with = "Option<PhysicalKeysName>")]
     pub physical_keys: Option<Spanned<PhysicalKeysName>>,
-    /// What becomes of a Query when a shard cannot be read: "fail" (the default), or "partial", which answers with the other shards
-    /// and says so in the header x-heatsink-partial.
+    /// What becomes of a Query when a shard cannot be read: "fail" (the default), or "partial",
+    /// which answers with the other shards and says so in the header x-heatsink-partial.
     #[schemars(with = "Option<OnShardError>")]
     pub on_shard_error: Option<Spanned<OnShardError>>,
 }
@@ -185,7 +197,8 @@ pub(crate) enum SortKey {
     SortKey,
 }
 
-/// One part of a string sort key, split at a separator. A sort key without that part counts as a whole.
+/// One part of a string sort key, split at a separator. A sort key without that part counts as a
+/// whole.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
@@ -203,7 +216,8 @@ pub(crate) struct Part {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 pub(crate) struct HexDigits(#[schemars(range(min = -64, max = 64))] pub i8);
 
-/// By hand, because serde's error for an untagged enum names neither the field nor what was expected.
+/// By hand, because serde's error for an untagged enum names neither the field nor what was
+/// expected.
 impl<'de> Deserialize<'de> for By {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct ByVisitor;

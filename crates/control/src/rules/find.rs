@@ -1,8 +1,9 @@
 //! Finds the rules that can match a table and a key, without testing all rules.
 //!
-//! A glob matches only names that begin with the text before its first wildcard, end with the text after its last one, and contain the texts between;
-//! and it covers only globs that do. So each rule is indexed by one of these texts, the one that the fewest other rules share. The globs themselves
-//! are tested only for rules whose text fits.
+//! A glob matches only names that begin with the text before its first wildcard, end with the text
+//! after its last one, and contain the texts between; and it covers only globs that do. So each
+//! rule is indexed by one of these texts, the one that the fewest other rules share. The globs
+//! themselves are tested only for rules whose text fits.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -66,8 +67,8 @@ impl<V: Default> ByText<V> {
         value
     }
 
-    /// The values of all texts that occur in that position of the name; some of them twice. Costs one look-up per text length, and for texts in any
-    /// position one per length and start.
+    /// The values of all texts that occur in that position of the name; some of them twice. Costs
+    /// one look-up per text length, and for texts in any position one per length and start.
     fn of(&self, sought: &Sought<'_>) -> Vec<&V> {
         let mut found = Vec::new();
         let mut look = |text: &[u8]| found.extend(self.held.get(text).map(|(_, value)| value));
@@ -97,7 +98,8 @@ impl<V: Default> Default for ByGlob<V> {
 }
 
 impl<V: Default> ByGlob<V> {
-    /// Chooses one of a glob's texts as its index: the one that the fewest other globs use, or of several such the longest.
+    /// Chooses one of a glob's texts as its index: the one that the fewest other globs use, or of
+    /// several such the longest.
     pub fn take(&mut self, glob: &Glob) -> &mut V {
         let Sought { start, end, texts } = Sought::covered(glob);
         let longest = texts.into_iter().max_by_key(|text| text.len()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Rules: which keys of which tables the operator wants spread, and how.
 //!
-//! A rule says what the operator wants; the registry says how stored data is laid out. This module reads rules, checks them, displays them, and
-//! computes the layouts that a given table would have.
+//! A rule says what the operator wants; the registry says how stored data is laid out. This module
+//! reads rules, checks them, displays them, and computes the layouts that a given table would have.
 
 mod automatic;
 mod display;
@@ -50,7 +50,8 @@ pub struct Rules {
 /// The layout that the rules demand for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DesiredLayout {
-    /// No rule applies. `skipped` has the reason of each glob rule that names the table but cannot hold for it.
+    /// No rule applies. `skipped` has the reason of each glob rule that names the table but cannot
+    /// hold for it.
     Unmentioned {
         /// The reasons, one per skipped rule.
         skipped: Vec<String>,
@@ -67,8 +68,8 @@ impl Rules {
     /// Reads a rules file. `file` is its name, for messages.
     ///
     /// # Errors
-    /// The first error found: not TOML, a field that is unknown, missing or of the wrong kind, a value out of bounds, or a rule that can never match
-    /// because of an earlier one.
+    /// The first error found: not TOML, a field that is unknown, missing or of the wrong kind, a
+    /// value out of bounds, or a rule that can never match because of an earlier one.
     pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
         let raw: file::File = toml::from_str(text).map_err(|error| RulesError::read(file, text, &error))?;
         let mut rules: Vec<Rule> = Vec::with_capacity(raw.rule.len());
@@ -178,8 +179,9 @@ impl Rules {
         named.map(|rule| (rule.number, rule.fits(schema).map_err(|unfit| unfit.reason().to_owned())))
     }
 
-    /// What becomes of client keys that look like physical keys, for each recorded layout of a table. Where no rule says so they are refused in a table
-    /// that was adopted: it was sharded by hand, and code that still does so would find nothing, in silence.
+    /// What becomes of client keys that look like physical keys, for each recorded layout of a
+    /// table. Where no rule says so they are refused in a table that was adopted: it was sharded by
+    /// hand, and code that still does so would find nothing, in silence.
     pub fn physical_keys(&self, table: &str, recorded: &TableLayouts, adopted: bool) -> Vec<PhysicalKeys> {
         let unsaid = if adopted { PhysicalKeys::Refuse } else { PhysicalKeys::Accept };
         let named = self.finder.of_table(table.as_bytes());
@@ -198,8 +200,9 @@ impl Rules {
         self.desired_layout_with(schema, None, &mut Vec::new())
     }
 
-    /// The layout that the rules demand for a recorded table, and warnings. A layout that was recorded under other indexes keeps holding: an index
-    /// that a rule names may be gone by now, and a new one may forbid the rule.
+    /// The layout that the rules demand for a recorded table, and warnings. A layout that was
+    /// recorded under other indexes keeps holding: an index that a rule names may be gone by now,
+    /// and a new one may forbid the rule.
     pub fn desired_layout_recorded(
         &self,
         schema: &TableSchema,
@@ -262,9 +265,11 @@ impl Rules {
             chosen.add(layout);
         }
         let mut layouts = chosen.layouts;
-        // The table's own layouts first: the record does not depend on the order in which rules mix the two.
+        // The table's own layouts first: the record does not depend on the order in which rules mix
+        // the two.
         layouts.sort_by_key(|one| one.index().is_some());
-        // Keys that no rule names stay unsharded, so a last rule that leaves keys unsharded has no effect.
+        // Keys that no rule names stay unsharded, so a last rule that leaves keys unsharded has no
+        // effect.
         let own = layouts.iter().take_while(|one| one.index().is_none());
         let own: Vec<bool> = own.map(|one| one.layout().strategy == Strategy::None).collect();
         let silent = own.iter().rev().take_while(|whole| **whole).count();

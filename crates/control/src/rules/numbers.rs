@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 
-/// The most shards of a rule. A gather sends one request to every shard and pays at least half a read unit for each, so a page over 1,000 shards
-/// costs 500 units before it returns anything. 1,000 shards already take a million write units per second on one key.
+/// The most shards of a rule. A gather sends one request to every shard and pays at least half a
+/// read unit for each, so a page over 1,000 shards costs 500 units before it returns anything.
+/// 1,000 shards already take a million write units per second on one key.
 pub const MAX_SHARDS: u16 = 1_000;
 
 #[derive(Clone, Copy, Debug, JsonSchema)]

@@ -1,4 +1,5 @@
-//! Converts one rule of the file to a `Rule`: every required field is present, and no field without a meaning.
+//! Converts one rule of the file to a `Rule`: every required field is present, and no field without
+//! a meaning.
 
 use std::ops::Range;
 
@@ -231,8 +232,8 @@ fn spread(
     Ok(Spread::Sharded { layout: Layout { strategy, shards, hash: of_rule, version: 1 }, part_of })
 }
 
-/// A transaction over all fragments of a counter sets or deletes it, and DynamoDB's transactions have at most this many actions (AWS Developer
-/// Guide, "Amazon DynamoDB Transactions").
+/// A transaction over all fragments of a counter sets or deletes it, and DynamoDB's transactions
+/// have at most this many actions (AWS Developer Guide, "Amazon DynamoDB Transactions").
 pub const MAX_COUNTER_SHARDS: u16 = 100;
 
 fn counter(

@@ -1,4 +1,5 @@
-//! One checked rule: which keys of which tables it is for, and what becomes of them. Not here: whether it can hold for a table (`fits`), reading it (`read`).
+//! One checked rule: which keys of which tables it is for, and what becomes of them. Not here:
+//! whether it can hold for a table (`fits`), reading it (`read`).
 
 use heatsink_layout::{Glob, KeyLayout, Layout, PhysicalKeys, Reads, TableLayouts};
 
@@ -46,8 +47,8 @@ impl Rule {
         }
     }
 
-    /// This rule's layout for a table whose record has one for the same index, or for the same counters. The comparison of rules and record decides
-    /// whether the two are equal.
+    /// This rule's layout for a table whose record has one for the same index, or for the same
+    /// counters. The comparison of rules and record decides whether the two are equal.
     pub(super) fn held(&self, recorded: &TableLayouts) -> Option<KeyLayout> {
         let same = |one: &&KeyLayout| match (&self.index, one.index()) {
             (Some(name), Some(index)) => *name == index.name,
@@ -60,8 +61,8 @@ impl Rule {
         })
     }
 
-    /// Whether this rule already takes every key that `later` matches. A glob skips tables that it cannot hold for, so it certainly takes them only
-    /// if it can hold wherever `later` can.
+    /// Whether this rule already takes every key that `later` matches. A glob skips tables that it
+    /// cannot hold for, so it certainly takes them only if it can hold wherever `later` can.
     pub(super) fn leaves_nothing_to(&self, later: &Rule) -> bool {
         let fits_alike = match (&self.spread, &later.spread) {
             (Spread::Whole, _) => true,

@@ -1,4 +1,5 @@
-//! Indexes that come and go under rules: what is on record goes on to hold, with a warning, whoever changed them.
+//! Indexes that come and go under rules: what is on record goes on to hold, with a warning, whoever
+//! changed them.
 
 use std::sync::Arc;
 
@@ -55,8 +56,8 @@ struct Case {
     warned: &'static str,
 }
 
-/// An index that a rule names goes; one comes that a counter, or another index's rule, would not have been put on record beside. Rules
-/// that name the table, and rules whose glob matches it.
+/// An index that a rule names goes; one comes that a counter, or another index's rule, would not
+/// have been put on record beside. Rules that name the table, and rules whose glob matches it.
 fn cases() -> Vec<Case> {
     let dropped = json!([{ "Delete": { "IndexName": "by-status" } }]);
     let made = |index: Json| json!([{ "Create": index }]);
@@ -132,7 +133,8 @@ async fn what_is_on_record_outlives_its_indexes() {
     }
 }
 
-/// Other rules for the table's own keys than those on record are refused as ever, whatever the indexes are. Those for keys of indexes wait.
+/// Other rules for the table's own keys than those on record are refused as ever, whatever the
+/// indexes are. Those for keys of indexes wait.
 #[tokio::test]
 async fn rules_that_contradict_the_record_are_refused_still() {
     for case in cases() {

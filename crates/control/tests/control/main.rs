@@ -1,4 +1,5 @@
-//! Rules, the registry and what is in force, before the embedded store. One binary: each would compile that store anew.
+//! Rules, the registry and what is in force, before the embedded store. One binary: each would
+//! compile that store anew.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod fence;

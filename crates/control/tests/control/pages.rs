@@ -1,4 +1,5 @@
-//! A store whose positions stand still: everything that reads the registry by pages ends with an error, after a few calls.
+//! A store whose positions stand still: everything that reads the registry by pages ends with an
+//! error, after a few calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -58,7 +58,8 @@ async fn a_new_table_is_recorded_and_another_gateway_reads_it_there() {
     let one = control(&store, &env, calculated("*", "game*", 4)).await;
     through(&one, &store, Operation::CreateTable, table("Tab", "S")).await.unwrap();
     put(&store).await;
-    // It holds an item by now, so that it is sharded can only come from its record. The other gateway has no rules at all.
+    // It holds an item by now, so that it is sharded can only come from its record. The other
+    // gateway has no rules at all.
     let two = control(&store, &env, Rules::default()).await;
     for control in [&one, &two] {
         control.resolve(&["Tab"]).await.unwrap();
@@ -163,7 +164,8 @@ async fn what_is_known_costs_nothing_and_one_request_looks_again() {
     for resolved in futures::future::join_all(many).await {
         resolved.unwrap();
     }
-    // Describe, read the record, look for items; no registry: make it and its head; PENDING, publish, look again for items, ACTIVE, publish.
+    // Describe, read the record, look for items; no registry: make it and its head; PENDING,
+    // publish, look again for items, ACTIVE, publish.
     assert!((10..=40).contains(&calls()), "first uses share one look-up");
     control.resolve(&["Tab", "Tab"]).await.unwrap();
     assert_eq!(calls(), 0);
@@ -183,7 +185,8 @@ async fn a_store_without_registry_and_a_gateway_without_rules_look_at_each_table
     let plain = control(&store, &env, Rules::default()).await;
     counted.calls.store(0, Ordering::SeqCst);
     plain.resolve(&["Tab"]).await.unwrap();
-    // Describe, tags. A gateway that others use the store beside also asks other registries, and looks at the first items.
+    // Describe, tags. A gateway that others use the store beside also asks other registries, and
+    // looks at the first items.
     assert_eq!(counted.calls.swap(0, Ordering::SeqCst), 2);
     for _ in 0..10 {
         plain.resolve(&["Tab"]).await.unwrap();
@@ -258,7 +261,8 @@ async fn records_of_an_older_build_hold_for_a_gateway_without_rules() {
     let (store, env) = (memory(), ManualEnv::seeded(1));
     let one = control(&store, &env, calculated("*", "*", 4)).await;
     through(&one, &store, Operation::CreateTable, table("Tab", "S")).await.unwrap();
-    // As the build before the fence left it: records of the first form, and neither a head nor entries of names.
+    // As the build before the fence left it: records of the first form, and neither a head nor
+    // entries of names.
     let page = call(&store, Operation::Scan, json!({ "TableName": REGISTRY })).await;
     for item in page["Items"].as_array().unwrap() {
         let key = json!({ "pk": item["pk"], "sk": item["sk"] });

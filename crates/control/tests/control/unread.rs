@@ -1,4 +1,5 @@
-//! A registry that cannot be read for a while: keys that the store leaves unread, and a head that is damaged.
+//! A registry that cannot be read for a while: keys that the store leaves unread, and a head that
+//! is damaged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

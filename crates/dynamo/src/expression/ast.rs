@@ -1,4 +1,5 @@
-//! What expressions mean: placeholders are resolved, so equal meanings look the same however they were written.
+//! What expressions mean: placeholders are resolved, so equal meanings look the same however they
+//! were written.
 //!
 //! Not here: the text (`parse`), a new text (`render`).
 
@@ -143,7 +144,8 @@ impl Condition {
         self.paths().iter().any(|path| path.root == attribute)
     }
 
-    /// The operands of a predicate, in order; empty for the functions that take a path alone, and for AND, OR, NOT.
+    /// The operands of a predicate, in order; empty for the functions that take a path alone, and
+    /// for AND, OR, NOT.
     pub(crate) fn operands_mut(&mut self) -> Vec<&mut Operand> {
         match self {
             Condition::Compare(a, _, b) | Condition::BeginsWith(a, b) | Condition::Contains(a, b) => {
@@ -260,8 +262,8 @@ pub struct Projection {
 impl Projection {
     /// Makes sure that a top-level attribute is given back whole; false if it was before.
     ///
-    /// Paths into that attribute go, since DynamoDB refuses overlapping ones. For key attributes nothing is lost by it:
-    /// they are no documents.
+    /// Paths into that attribute go, since DynamoDB refuses overlapping ones. For key attributes
+    /// nothing is lost by it: they are no documents.
     pub fn add_root(&mut self, name: &str) -> bool {
         if self.covers(name) {
             return false;

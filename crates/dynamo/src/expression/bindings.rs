@@ -1,4 +1,5 @@
-//! What the placeholders of a request's expressions stand for, and fresh ones that meet none of them.
+//! What the placeholders of a request's expressions stand for, and fresh ones that meet none of
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,8 @@ use super::lexer::{Token, lex};
 use crate::json::{self, Malformed, Object, write_string};
 use crate::{Error, Value};
 
-/// `ExpressionAttributeNames` and `ExpressionAttributeValues` of a request. Shared by all its expressions.
+/// `ExpressionAttributeNames` and `ExpressionAttributeValues` of a request. Shared by all its
+/// expressions.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings<'a> {
     names: BTreeMap<String, String>,
@@ -51,7 +53,8 @@ impl<'a> Bindings<'a> {
         })
     }
 
-    /// The bytes of all values that the expressions mention, each as often as it is mentioned: what reading them takes.
+    /// The bytes of all values that the expressions mention, each as often as it is mentioned: what
+    /// reading them takes.
     pub fn mentioned(&self, expressions: &[&str]) -> usize {
         let mentioned = expressions.iter().flat_map(|text| placeholders(text));
         mentioned.filter_map(|key| self.values.get(key)).map(|raw| raw.len()).sum()
@@ -89,8 +92,9 @@ impl<'a> Bindings<'a> {
         )
     }
 
-    /// The two members for a rewritten request: of the sent placeholders those that `kept` expressions still use, as
-    /// they were sent, and all fresh ones. `None` where a member must not be sent, since it would be empty.
+    /// The two members for a rewritten request: of the sent placeholders those that `kept`
+    /// expressions still use, as they were sent, and all fresh ones. `None` where a member must not
+    /// be sent, since it would be empty.
     pub fn rewritten(&self, kept: &[&str], fresh: &Fresh) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         let used: BTreeSet<&str> = kept.iter().flat_map(|text| placeholders(text)).collect();
         let (mut names, mut values) = (Object::new(), Object::new());
@@ -119,8 +123,8 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
         .map(|lexeme| lexeme.text)
 }
 
-/// Whether an expression may mention a top-level attribute; never says no where it does. Cheap: most requests need no
-/// parse after it.
+/// Whether an expression may mention a top-level attribute; never says no where it does. Cheap:
+/// most requests need no parse after it.
 pub fn may_mention(text: &str, names: Option<&[u8]>, attribute: &str) -> bool {
     let has = |whole: &[u8]| memchr::memmem::find(whole, attribute.as_bytes()).is_some();
     // An escaped name could be any.

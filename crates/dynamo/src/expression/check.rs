@@ -1,4 +1,5 @@
-//! What DynamoDB refuses in a predicate before it looks at any item: literals of the wrong type, bounds out of order.
+//! What DynamoDB refuses in a predicate before it looks at any item: literals of the wrong type,
+//! bounds out of order.
 
 use super::ast::{Comparator, Condition, Operand};
 use super::eval;
@@ -7,8 +8,9 @@ use super::kind::Kind;
 use crate::{Error, KeySchema, Value};
 
 impl Condition {
-    /// Refuses a filter that reads what DynamoDB keeps out of filters: in a Query any attribute of the key that is
-    /// queried, elsewhere paths into key attributes. `index` is the key of the index that is read, if one is.
+    /// Refuses a filter that reads what DynamoDB keeps out of filters: in a Query any attribute of
+    /// the key that is queried, elsewhere paths into key attributes. `index` is the key of the
+    /// index that is read, if one is.
     ///
     /// # Errors
     /// `ValidationException`.

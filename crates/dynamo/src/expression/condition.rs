@@ -30,8 +30,9 @@ impl Condition {
         Ok(condition)
     }
 
-    /// Whether a `ConditionExpression` is no sentence of the grammar, so that every DynamoDB refuses it, whatever its placeholders
-    /// stand for. Not so of one that is only too long or nests too deep for this parser.
+    /// Whether a `ConditionExpression` is no sentence of the grammar, so that every DynamoDB
+    /// refuses it, whatever its placeholders stand for. Not so of one that is only too long or
+    /// nests too deep for this parser.
     pub fn is_broken(text: &str) -> bool {
         let bindings = Bindings::default();
         let Ok(mut parser) = Parser::new(Kind::Condition, text, &bindings) else { return false };
@@ -282,7 +283,8 @@ impl Parser<'_, '_> {
     }
 }
 
-/// That an operand has a type. Of what is no path that is a comparison: a literal's type is known, and a size is a number.
+/// That an operand has a type. Of what is no path that is a comparison: a literal's type is known,
+/// and a size is a number.
 fn has_type(operand: Operand, kind: String) -> Condition {
     // With a comparator that does not hold for what is missing.
     let with_itself = |comparator| Condition::Compare(operand.clone(), comparator, operand.clone());

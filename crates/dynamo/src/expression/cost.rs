@@ -1,7 +1,9 @@
-//! How much work an expression is for an evaluator that copies what it reads and joins sets member by member.
+//! How much work an expression is for an evaluator that copies what it reads and joins sets member
+//! by member.
 //!
-//! The unit is a byte copied or compared once. Up to 16 million it is an upper bound, for whoever has to know beforehand that an evaluation
-//! will be short. The evaluators here ([`Condition::holds`], [`Update::resolved`]) do better than that.
+//! The unit is a byte copied or compared once. Up to 16 million it is an upper bound, for whoever
+//! has to know beforehand that an evaluation will be short. The evaluators here
+//! ([`Condition::holds`], [`Update::resolved`]) do better than that.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +22,8 @@ pub enum Extent<'a> {
     Of(&'a Measured<'a>),
 }
 
-/// An item, and the sizes that were asked of it: an expression can name the same large attribute hundreds of times.
+/// An item, and the sizes that were asked of it: an expression can name the same large attribute
+/// hundreds of times.
 #[derive(Debug)]
 pub struct Measured<'a> {
     item: &'a Item,

@@ -56,7 +56,8 @@ impl Operand {
     }
 }
 
-/// What `size` gives: UTF-16 units of a string, bytes of a binary, elements of the rest; nothing for other types.
+/// What `size` gives: UTF-16 units of a string, bytes of a binary, elements of the rest; nothing
+/// for other types.
 pub(super) fn size(value: &Value) -> Option<Value> {
     let size = match value {
         Value::S(text) => text.encode_utf16().count(),

@@ -1,7 +1,7 @@
 //! Which of several mistakes in one expression DynamoDB reports.
 //!
-//! A syntax error ends the parse at once. Other mistakes are collected and the first of the gravest kind is told; the
-//! order of kinds was observed by the dynalite project on AWS.
+//! A syntax error ends the parse at once. Other mistakes are collected and the first of the gravest
+//! kind is told; the order of kinds was observed by the dynalite project on AWS.
 
 use super::kind::{Checks, Kind};
 use crate::Error;

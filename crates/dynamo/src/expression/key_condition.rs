@@ -1,5 +1,6 @@
-//! Key conditions: one partition, and a range of sort keys in it. Of an index key of several attributes of a kind: `=` on each partition key
-//! attribute, `=` on the first sort key attributes, and any test on the one behind them.
+//! Key conditions: one partition, and a range of sort keys in it. Of an index key of several
+//! attributes of a kind: `=` on each partition key attribute, `=` on the first sort key attributes,
+//! and any test on the one behind them.
 
 use super::ast::{Comparator, Condition, Operand, Path};
 use super::bindings::{Bindings, Fresh};
@@ -21,8 +22,9 @@ pub enum SortTest {
 }
 
 impl SortTest {
-    /// The sort key beyond which nothing satisfies the test in the direction of reading, where that key itself does: of `<=`, `>=` and
-    /// `BETWEEN`. On a table nothing can follow it, and DynamoDB gives and takes no cursor there.
+    /// The sort key beyond which nothing satisfies the test in the direction of reading, where that
+    /// key itself does: of `<=`, `>=` and `BETWEEN`. On a table nothing can follow it, and DynamoDB
+    /// gives and takes no cursor there.
     pub fn inclusive_end(&self, descending: bool) -> Option<&Value> {
         match (self, descending) {
             (SortTest::Le(end) | SortTest::Between(_, end), false)
@@ -37,7 +39,8 @@ impl SortTest {
 pub struct KeyCondition {
     /// The names and values of the partition key's attributes, in the key's order.
     pub partition: Vec<(String, Value)>,
-    /// The names and tests of the sort key's first attributes, in the key's order. All but the last are `=`.
+    /// The names and tests of the sort key's first attributes, in the key's order. All but the last
+    /// are `=`.
     pub sort: Vec<(String, SortTest)>,
 }
 
@@ -174,7 +177,8 @@ fn equal(
     tests.into_iter().map(value).collect()
 }
 
-/// The tests of the sort key's first attributes, if no attribute is left out before a tested one, and all before the last are `=`.
+/// The tests of the sort key's first attributes, if no attribute is left out before a tested one,
+/// and all before the last are `=`.
 fn leading(tests: Vec<(&AttributeDefinition, Option<SortTest>)>) -> Result<Vec<(String, SortTest)>, Error> {
     let count = tests.iter().rposition(|(_, test)| test.is_some()).map_or(0, |last| last + 1);
     let before = tests.iter().take(count.saturating_sub(1));

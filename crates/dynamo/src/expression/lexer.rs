@@ -59,7 +59,8 @@ pub(super) fn lex(text: &str) -> Vec<Lexeme<'_>> {
     found
 }
 
-/// DynamoDB's syntax error for the token at `at`: the token, and the text from the token before to the one after it.
+/// DynamoDB's syntax error for the token at `at`: the token, and the text from the token before to
+/// the one after it.
 pub(super) fn syntax_error(kind: Kind, text: &str, lexemes: &[Lexeme<'_>], at: usize) -> Error {
     let end = |lexeme: &Lexeme<'_>| lexeme.start + lexeme.text.len();
     let (token, near) = match lexemes.get(at) {

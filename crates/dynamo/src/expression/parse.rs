@@ -8,11 +8,12 @@ use super::kind::{Checks, Kind, MAX_EXPRESSION, MAX_OPERATORS};
 use super::lexer::{Lexeme, Token, has_redundant_parentheses, lex, syntax_error};
 use crate::{Error, Value};
 
-/// How deep parentheses and functions may nest. DynamoDB's own bound is the number of operators; this one keeps the
-/// parser's stack small.
+/// How deep parentheses and functions may nest. DynamoDB's own bound is the number of operators;
+/// this one keeps the parser's stack small.
 const MAX_DEPTH: usize = 100;
 
-/// The largest list index in a path, as tried on DynamoDB Local 1.11.478. AWS refuses large ones without publishing the bound.
+/// The largest list index in a path, as tried on DynamoDB Local 1.11.478. AWS refuses large ones
+/// without publishing the bound.
 const MAX_INDEX: usize = i32::MAX as usize;
 
 pub(super) struct Parser<'t, 'b> {
@@ -123,7 +124,8 @@ impl<'t, 'b> Parser<'t, 'b> {
         read
     }
 
-    /// A value's placeholder, if one comes next. An undefined one is noted and stands for `NULL` meanwhile.
+    /// A value's placeholder, if one comes next. An undefined one is noted and stands for `NULL`
+    /// meanwhile.
     pub(super) fn takes_value(&mut self) -> Result<Option<Value>, Error> {
         let Some(next) = self.peek().filter(|next| next.token == Token::Value) else { return Ok(None) };
         self.next();

@@ -16,7 +16,8 @@ pub(super) fn get<'a>(item: &'a Item, path: &Path) -> Option<&'a Value> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoWay;
 
-/// Sets what the path names. Its parent must be there; behind the end of a list the value is appended.
+/// Sets what the path names. Its parent must be there; behind the end of a list the value is
+/// appended.
 pub(super) fn set(item: &mut Item, path: &Path, value: Value) -> Result<(), NoWay> {
     let Some((last, _)) = path.rest.split_last() else {
         item.insert(path.root.clone(), value);

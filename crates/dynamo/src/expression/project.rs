@@ -13,7 +13,8 @@ struct Wanted<'a> {
 }
 
 impl Projection {
-    /// What the projection gives back of an item. Elements taken out of a list close up, in the list's order.
+    /// What the projection gives back of an item. Elements taken out of a list close up, in the
+    /// list's order.
     pub fn apply(&self, item: &Item) -> Item {
         let mut roots: BTreeMap<&str, Wanted<'_>> = BTreeMap::new();
         for Path { root, rest } in &self.paths {

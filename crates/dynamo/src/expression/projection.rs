@@ -32,11 +32,13 @@ impl Projection {
     }
 }
 
-/// Notes the first two paths of which one leads into the other, or that take one value for both a map and a list.
+/// Notes the first two paths of which one leads into the other, or that take one value for both a
+/// map and a list.
 pub(super) fn check_overlaps(paths: &[&Path], kind: Kind, faults: &mut Faults) {
     let mut sorted: Vec<(usize, &Path)> = paths.iter().copied().enumerate().collect();
     sorted.sort_by_key(|(_, path)| *path);
-    // Sorted, a path stands next to what overlaps it, and the indexes of one parent before its names.
+    // Sorted, a path stands next to what overlaps it, and the indexes of one parent before its
+    // names.
     let clash = sorted.windows(2).find_map(|pair| match pair {
         [(a_at, a), (b_at, b)] if a.root == b.root => {
             let (first, second) = if a_at < b_at { (a, b) } else { (b, a) };

@@ -1,7 +1,7 @@
 //! Trees back to text, under fresh placeholders only.
 //!
-//! The text can come out longer than what was read, and a wrapped condition has more operators: DynamoDB's limits
-//! (4 KB, 300 operators) then refuse what was close to them.
+//! The text can come out longer than what was read, and a wrapped condition has more operators:
+//! DynamoDB's limits (4 KB, 300 operators) then refuse what was close to them.
 
 use super::ast::{Assigned, Condition, Operand, Path, Projection, Step, Update};
 use super::bindings::Fresh;

@@ -1,4 +1,5 @@
-//! The words that an expression cannot use as bare attribute names (AWS, "Reserved words in DynamoDB": 573 words).
+//! The words that an expression cannot use as bare attribute names (AWS, "Reserved words in
+//! DynamoDB": 573 words).
 
 use std::sync::LazyLock;
 

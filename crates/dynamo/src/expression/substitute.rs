@@ -1,8 +1,8 @@
 //! Putting a literal where an expression reads an attribute.
 //!
-//! A caller who knows what an attribute must look like to the client, though something else is stored, lets the store
-//! evaluate the client's condition all the same. The attribute must be one that every item has (a key attribute), so
-//! that it is missing exactly when the item is.
+//! A caller who knows what an attribute must look like to the client, though something else is
+//! stored, lets the store evaluate the client's condition all the same. The attribute must be one
+//! that every item has (a key attribute), so that it is missing exactly when the item is.
 
 use super::ast::{Assigned, Condition, Operand, Path, Update};
 use super::faults::Faults;
@@ -11,11 +11,12 @@ use super::{check, eval};
 use crate::{Item, Value};
 
 impl Condition {
-    /// The condition with every read of the key attribute `attribute` replaced by `value`. It holds for what is stored,
-    /// and for a missing item, exactly when the old one holds for the item whose attribute is `value`.
+    /// The condition with every read of the key attribute `attribute` replaced by `value`. It holds
+    /// for what is stored, and for a missing item, exactly when the old one holds for the item
+    /// whose attribute is `value`.
     ///
-    /// `attribute_exists`, `attribute_not_exists` and `attribute_type` of the attribute stay: they do not read its
-    /// value. So do paths into it, which name nothing in either form.
+    /// `attribute_exists`, `attribute_not_exists` and `attribute_type` of the attribute stay: they
+    /// do not read its value. So do paths into it, which name nothing in either form.
     pub fn substitute(&self, attribute: &str, value: &Value) -> Condition {
         match self {
             Condition::And(all) => {
@@ -42,7 +43,8 @@ impl Condition {
         let missing = || Condition::NotExists(Path::root(attribute));
         let empty = Item::new();
         let on_missing = self.holds(&empty);
-        // With literals alone, or with literals that DynamoDB would refuse, the answer is known for every item.
+        // With literals alone, or with literals that DynamoDB would refuse, the answer is known for
+        // every item.
         let known = if replaced.paths().is_empty() {
             Some(replaced.holds(&empty))
         } else {
@@ -86,7 +88,8 @@ impl Operand {
 }
 
 impl Update {
-    /// The update with every read of the key attribute `attribute` replaced by `value`. What it writes stays.
+    /// The update with every read of the key attribute `attribute` replaced by `value`. What it
+    /// writes stays.
     pub fn substitute(&self, attribute: &str, value: &Value) -> Update {
         let set =
             self.set.iter().map(|(path, assigned)| (path.clone(), assigned.substitute(attribute, value)));

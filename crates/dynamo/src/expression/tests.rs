@@ -1,4 +1,5 @@
-//! Expressions as DynamoDB reads and words them, by example; random ones are compared with the engine in `tests/oracle`.
+//! Expressions as DynamoDB reads and words them, by example; random ones are compared with the
+//! engine in `tests/oracle`.
 
 use super::*;
 use crate::Value;

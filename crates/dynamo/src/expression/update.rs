@@ -1,7 +1,8 @@
 //! Applying an update to an item.
 //!
-//! Every value is computed from the item as it was; then SET, ADD and DELETE write in path order, and what is removed
-//! goes last, highest index first, so that an index always means the element it named before.
+//! Every value is computed from the item as it was; then SET, ADD and DELETE write in path order,
+//! and what is removed goes last, highest index first, so that an index always means the element it
+//! named before.
 
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -17,8 +18,8 @@ impl Update {
     /// The item after the update; a missing item is one of its key attributes alone.
     ///
     /// # Errors
-    /// `ValidationException` in DynamoDB's words, for attributes that are missing or of the wrong type. Key attributes and
-    /// the item's size are the caller's to check.
+    /// `ValidationException` in DynamoDB's words, for attributes that are missing or of the wrong
+    /// type. Key attributes and the item's size are the caller's to check.
     pub fn apply(&self, item: &Item) -> Result<Item, Error> {
         let mut writes: Vec<(&Path, Option<Value>)> = Vec::new();
         for (path, value) in &self.add {
@@ -63,12 +64,13 @@ impl Update {
 }
 
 impl Update {
-    /// An update that does the same to this item, but only writes and removes: values are worked out, sets are joined.
-    /// For an evaluator that is slow at both. A number that is added to and a set that is not there stay as they are.
+    /// An update that does the same to this item, but only writes and removes: values are worked
+    /// out, sets are joined. For an evaluator that is slow at both. A number that is added to and a
+    /// set that is not there stay as they are.
     ///
     /// # Errors
-    /// As [`Update::apply`], and `ValidationException` when what it sets alone is larger than an item may be; it is refused
-    /// before it is made.
+    /// As [`Update::apply`], and `ValidationException` when what it sets alone is larger than an
+    /// item may be; it is refused before it is made.
     pub fn resolved(&self, item: &Item) -> Result<Update, Error> {
         let measured = Measured::new(item);
         let extent = Extent::Of(&measured);

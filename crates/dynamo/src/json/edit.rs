@@ -77,8 +77,8 @@ impl Object {
     }
 }
 
-/// The same object with some members set (`Some`: replaced in place, or added at the end) or taken out (`None`). All
-/// other members keep their bytes; white space between members goes.
+/// The same object with some members set (`Some`: replaced in place, or added at the end) or taken
+/// out (`None`). All other members keep their bytes; white space between members goes.
 ///
 /// # Errors
 /// `object` is not one JSON object.

@@ -5,8 +5,8 @@
 #[error("malformed JSON")]
 pub struct Malformed;
 
-/// How deep objects and arrays may nest. A DynamoDB value nests 32 deep and takes up to two levels of JSON for each;
-/// a request adds a few.
+/// How deep objects and arrays may nest. A DynamoDB value nests 32 deep and takes up to two levels
+/// of JSON for each; a request adds a few.
 pub const MAX_DEPTH: u32 = 128;
 
 /// The first place at or after `at` that is not white space.
@@ -58,7 +58,8 @@ fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
     }
 }
 
-/// The high bit of each byte of the word that is `byte`; right up to the first such byte, which is all that is used.
+/// The high bit of each byte of the word that is `byte`; right up to the first such byte, which is
+/// all that is used.
 #[inline]
 const fn has(word: u64, byte: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;

@@ -24,7 +24,8 @@ const SYMBOLS: [&str; 22] = [
     ";", "/",
 ];
 
-/// All words of a text. White space and comments (`--` to the end of the line, `/* … */`) part them.
+/// All words of a text. White space and comments (`--` to the end of the line, `/* … */`) part
+/// them.
 pub(super) fn lex(text: &str) -> Result<Vec<(Token, Span)>, Unread> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
     let mut at = skip_blank(text, 0)?;
@@ -55,7 +56,8 @@ fn until(text: &str, from: usize, wanted: impl Fn(u8) -> bool) -> usize {
     from + rest.iter().position(|byte| !wanted(*byte)).unwrap_or(rest.len())
 }
 
-/// A point starts a number unless it follows right upon a name or a bracket, where it goes on with a path.
+/// A point starts a number unless it follows right upon a name or a bracket, where it goes on with
+/// a path.
 fn starts_number(text: &str, at: usize, last: Option<usize>) -> bool {
     let digit = text.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit);
     let continues = last == Some(at)

@@ -1,12 +1,14 @@
-//! What a `WHERE` clause means for an item: a condition of the expression language, which has the same tests.
+//! What a `WHERE` clause means for an item: a condition of the expression language, which has the
+//! same tests.
 
 use super::{Condition, Operand, Test, TestKind};
 use crate::expression::{Condition as Meaning, Operand as Meant};
 use crate::{Item, Value};
 
 impl Condition {
-    /// The same condition over an item, with the request's parameters put in. `None` where a parameter is missing, or
-    /// where a test has no counterpart (`attribute_type` of something else than a path): DynamoDB refuses the former.
+    /// The same condition over an item, with the request's parameters put in. `None` where a
+    /// parameter is missing, or where a test has no counterpart (`attribute_type` of something else
+    /// than a path): DynamoDB refuses the former.
     pub fn meaning(&self, parameters: &[Value]) -> Option<Meaning> {
         let all = |parts: &[Condition]| -> Option<Vec<Meaning>> {
             parts.iter().map(|part| part.meaning(parameters)).collect()

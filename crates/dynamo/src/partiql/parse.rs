@@ -17,7 +17,8 @@ pub(super) struct Parser {
 /// Reads a statement. The text may be of any length; nesting is bounded ([`super::MAX_DEPTH`]).
 ///
 /// # Errors
-/// [`Unread`] for what is no statement of DynamoDB's dialect, and for forms of it that are not understood here.
+/// [`Unread`] for what is no statement of DynamoDB's dialect, and for forms of it that are not
+/// understood here.
 pub fn parse(text: &str) -> Result<Statement, Unread> {
     let mut parser = Parser { tokens: lex(text)?, at: 0, end: text.len(), parameters: 0 };
     let mut statement = parser.statement()?;

@@ -1,7 +1,8 @@
-//! The tables that a statement names, whether or not the parser takes it: what stands behind `FROM`, `INTO` and `UPDATE`.
+//! The tables that a statement names, whether or not the parser takes it: what stands behind
+//! `FROM`, `INTO` and `UPDATE`.
 //!
-//! Only a scanner, and a generous one: whoever looks for a table that must not be touched must not miss it in a statement
-//! that only a store can read.
+//! Only a scanner, and a generous one: whoever looks for a table that must not be touched must not
+//! miss it in a statement that only a store can read.
 
 use super::Span;
 
@@ -71,7 +72,8 @@ fn next(text: &str) -> Option<(Token<'_>, &str)> {
     }
 }
 
-/// A text between two `quote`s, a doubled one standing for itself; up to the end where the second is missing.
+/// A text between two `quote`s, a doubled one standing for itself; up to the end where the second
+/// is missing.
 fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = text.get(1..)?;

@@ -1,6 +1,8 @@
-//! The size of an item by its JSON, in one pass and without building the item: for whoever reads millions of them.
+//! The size of an item by its JSON, in one pass and without building the item: for whoever reads
+//! millions of them.
 //!
-//! Not here: whether it is an item that DynamoDB would take. Strings without escapes are not checked for UTF-8, binary values only for their length.
+//! Not here: whether it is an item that DynamoDB would take. Strings without escapes are not
+//! checked for UTF-8, binary values only for their length.
 
 use std::borrow::Cow;
 

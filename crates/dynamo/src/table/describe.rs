@@ -11,7 +11,8 @@ struct Answer {
     table: Description,
 }
 
-/// The members that a `CreateTable` request and a `TableDescription` share, and the two ids of the latter.
+/// The members that a `CreateTable` request and a `TableDescription` share, and the two ids of the
+/// latter.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Description {

@@ -6,9 +6,11 @@ use bytes::Bytes;
 
 use crate::Error;
 
-/// What is wrong with a text that should be base64; nothing for one that is. Nothing is decoded or allocated for a valid text.
+/// What is wrong with a text that should be base64; nothing for one that is. Nothing is decoded or
+/// allocated for a valid text.
 ///
-/// The words are DynamoDB's, as the tests of the `dynalite` project observed them there (`helpers.js`, `assertType` for `Blob`).
+/// The words are DynamoDB's, as the tests of the `dynalite` project observed them there
+/// (`helpers.js`, `assertType` for `Blob`).
 pub(crate) fn fault(text: &[u8]) -> Option<String> {
     if !text.len().is_multiple_of(4) {
         return Some(format!(

@@ -15,7 +15,8 @@ pub const MAX_NESTING: usize = 32;
 /// Reads an item: `{"pk":{"S":"a"}}`.
 ///
 /// # Errors
-/// `SerializationException` for malformed JSON, `ValidationException` for what is no attribute value.
+/// `SerializationException` for malformed JSON, `ValidationException` for what is no attribute
+/// value.
 pub fn read_item(raw: &[u8]) -> Result<Item, Error> {
     item(raw, 0)
 }

@@ -1,10 +1,14 @@
-//! Values that are larger than any item: they are refused as the body is scanned, before a reader builds anything of them.
+//! Values that are larger than any item: they are refused as the body is scanned, before a reader
+//! builds anything of them.
 //!
-//! Limits and words as seen of DynamoDB Local (November 2026). It measures what is to become an item or a key wherever it stands, the values of
-//! `Expected` and `AttributeUpdates`, and each value of an expression. Of an item and a key every byte counts here. Of the others only the objects
-//! do, so that nothing is refused which it takes: they are what takes memory beside the text.
+//! Limits and words as seen of DynamoDB Local (November 2026). It measures what is to become an
+//! item or a key wherever it stands, the values of `Expected` and `AttributeUpdates`, and each
+//! value of an expression. Of an item and a key every byte counts here. Of the others only the
+//! objects do, so that nothing is refused which it takes: they are what takes memory beside the
+//! text.
 //!
-//! Not here: how many elements a list may have (`shape`), what expressions' names and values may hold together (`placeholders`).
+//! Not here: how many elements a list may have (`shape`), what expressions' names and values may
+//! hold together (`placeholders`).
 
 use std::borrow::Cow;
 
@@ -17,7 +21,8 @@ const TOO_LARGE: &str = "Item size has exceeded the maximum allowed size";
 /// More keys are refused for their number.
 const KEYS: usize = 100;
 
-/// What is said of a member that holds more than an item may. `raw` is its JSON, which has been read before.
+/// What is said of a member that holds more than an item may. `raw` is its JSON, which has been
+/// read before.
 pub(super) fn refusal(member: &str, raw: &[u8]) -> Option<Cow<'static, str>> {
     // An item's JSON is longer than the item.
     if raw.len() <= MAX_ITEM {

@@ -1,6 +1,7 @@
 //! What a text or a whole number must satisfy, and how DynamoDB says that it does not.
 //!
-//! Not here: where it stands (`trail`), an empty table name, which is worded like a length (`walk`).
+//! Not here: where it stands (`trail`), an empty table name, which is worded like a length
+//! (`walk`).
 
 use super::shape::{Named, Text, Whole};
 use crate::table::is_of_name_characters;
@@ -22,7 +23,8 @@ pub(super) fn broken(text: &Text, value: &str) -> Option<String> {
         .then(|| "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+".to_owned())
 }
 
-/// The end of its range that a JSON number lies beyond: in which direction it should lie, and the limit.
+/// The end of its range that a JSON number lies beyond: in which direction it should lie, and the
+/// limit.
 pub(super) fn beyond(whole: &Whole, number: &[u8]) -> Option<(&'static str, i64)> {
     match truncated(number)? {
         value if value < whole.least => Some(("greater", whole.least)),

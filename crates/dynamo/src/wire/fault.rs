@@ -46,7 +46,8 @@ pub(super) fn class(name: &str) -> String {
     format!("com.amazonaws.dynamodb.v20120810.{name}")
 }
 
-/// Stops at a scalar or collection that stands where a `target` (`String`, `Long`, `Boolean`) belongs.
+/// Stops at a scalar or collection that stands where a `target` (`String`, `Long`, `Boolean`)
+/// belongs.
 pub(super) fn cannot<T>(scan: &mut Scan<'_>, target: &str) -> Result<T, Stop> {
     let kind = match scan.peek()? {
         b'"' => "STRING_VALUE",

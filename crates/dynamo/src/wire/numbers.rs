@@ -1,7 +1,9 @@
-//! The first number of a request that is none, where the operation decides what DynamoDB says of it.
+//! The first number of a request that is none, where the operation decides what DynamoDB says of
+//! it.
 //!
-//! Everywhere else numbers are judged by who reads them. Sources: the tests of `dynamodb-conformance` on numbers by operation (AWS, four
-//! regions, 2026-10-09) and on parameters of PartiQL (eu-west-2, October 2026).
+//! Everywhere else numbers are judged by who reads them. Sources: the tests of
+//! `dynamodb-conformance` on numbers by operation (AWS, four regions, 2026-10-09) and on parameters
+//! of PartiQL (eu-west-2, October 2026).
 
 use crate::Number;
 
@@ -11,7 +13,8 @@ const UNDERFLOW: &str =
 /// What was met.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// The first number of a BatchWriteItem that is none: its message, if it is another than what is said elsewhere.
+    /// The first number of a BatchWriteItem that is none: its message, if it is another than what
+    /// is said elsewhere.
     batched: Option<Option<String>>,
     /// The first parameter of a statement that is none, if it comes before one that nests too deep.
     parameter: Option<String>,
@@ -28,7 +31,8 @@ impl Numbers {
         }
     }
 
-    /// What DynamoDB says of the first number of a BatchWriteItem, where that is not what the store says.
+    /// What DynamoDB says of the first number of a BatchWriteItem, where that is not what the store
+    /// says.
     pub(super) fn refused(self) -> Option<String> {
         self.batched.flatten()
     }
@@ -56,8 +60,8 @@ impl Numbers {
     }
 }
 
-/// How DynamoDB's older reader judges a number: as Java's `BigDecimal`, whose scale and precision are 32-bit. `None` where that makes no
-/// difference to what is said.
+/// How DynamoDB's older reader judges a number: as Java's `BigDecimal`, whose scale and precision
+/// are 32-bit. `None` where that makes no difference to what is said.
 fn older(text: &str) -> Option<String> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (coefficient, exponent) = unsigned.split_once(['e', 'E'])?;

@@ -1,6 +1,7 @@
 //! The shapes of the operations' requests (service model 2012-08-10).
 //!
-//! Members stand in the order in which DynamoDB reports them. Table operations are here for their types only.
+//! Members stand in the order in which DynamoDB reports them. Table operations are here for their
+//! types only.
 
 use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Total, Whole, Wording};
 use crate::Operation;
@@ -21,7 +22,8 @@ const fn map(of: Shape, class: &'static str) -> Map {
 
 const STRING: Shape = Shape::Text(&Text { least: 0, most: usize::MAX, words: &[], named: Named::Plain });
 const TABLE: Shape = Shape::Text(&Text { least: 3, most: 255, words: &[], named: Named::Table });
-/// A PartiQL statement (service model: `PartiQLStatement`). An empty one is refused by who parses it.
+/// A PartiQL statement (service model: `PartiQLStatement`). An empty one is refused by who parses
+/// it.
 const STATEMENT: Shape = Shape::Text(&Text { least: 0, most: 8192, words: &[], named: Named::Plain });
 const TOKEN: Shape = Shape::Text(&Text { least: 1, most: 36, words: &[], named: Named::Plain });
 const STREAM: Shape = Shape::Text(&Text { least: 37, most: 1024, words: &[], named: Named::Plain });
@@ -122,7 +124,8 @@ structures! {
         may Expected: EXPECTED, may ConditionalOperator: STRING, may ConditionExpression: STRING,
         may ExpressionAttributeNames: NAMES, may ExpressionAttributeValues: VALUES,
     }
-    // Its other limits are worded in several ways, by how many of them are broken: left to the store.
+    // Its other limits are worded in several ways, by how many of them are broken: left to the
+    // store.
     UPDATE_ITEM = UpdateItemInput {
         must TableName: TABLE, must Key: ITEM, may ReturnConsumedCapacity: STRING, may ReturnValues: STRING,
         may ReturnItemCollectionMetrics: STRING, may ReturnValuesOnConditionCheckFailure: STRING,

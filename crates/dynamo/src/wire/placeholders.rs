@@ -2,15 +2,17 @@
 
 use super::scan::Scan;
 
-/// The most bytes of all names and values of one request's expressions (AWS Developer Guide, "Constraints", "Expression parameters": the
-/// sum of the lengths of all `ExpressionAttributeNames` and `ExpressionAttributeValues` is at most 2 MB).
+/// The most bytes of all names and values of one request's expressions (AWS Developer Guide,
+/// "Constraints", "Expression parameters": the sum of the lengths of all `ExpressionAttributeNames`
+/// and `ExpressionAttributeValues` is at most 2 MB).
 const MOST: usize = 2 * 1024 * 1024;
 
 /// The words of DynamoDB Local for it.
 pub(super) const TOO_MUCH: &str =
     "Combined size of ExpressionAttributeNames and ExpressionAttributeValues exceeds max size";
 
-/// Whether the raw members hold more than that. Cheap where their JSON is not longer, which holds for every ordinary request.
+/// Whether the raw members hold more than that. Cheap where their JSON is not longer, which holds
+/// for every ordinary request.
 pub(super) fn exceed(members: &[&[u8]]) -> bool {
     members.iter().map(|raw| raw.len()).sum::<usize>() > MOST
         && members.iter().map(|raw| content(raw)).sum::<usize>() > MOST

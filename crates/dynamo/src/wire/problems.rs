@@ -1,17 +1,20 @@
 //! What is wrong with a request's members: as many faults, and as much of each, as are told.
 //!
-//! A body can have a fault in every element and repeat a name of any length in each: what is kept is bounded, whatever the body.
+//! A body can have a fault in every element and repeat a name of any length in each: what is kept
+//! is bounded, whatever the body.
 
 use std::borrow::Cow;
 
 use super::shape::Wording;
 use crate::Error;
 
-/// How many faults DynamoDB tells of a request that has more ("10 validation errors detected: …" for a request with 27; observed on
-/// DynamoDB by the tests of the `dynalite` project, `createTable` and `query`).
+/// How many faults DynamoDB tells of a request that has more ("10 validation errors detected: …"
+/// for a request with 27; observed on DynamoDB by the tests of the `dynalite` project,
+/// `createTable` and `query`).
 const MOST: usize = 10;
 
-/// The longest part of a name or value that is told, in bytes. Table names have 255 characters, tokens 36.
+/// The longest part of a name or value that is told, in bytes. Table names have 255 characters,
+/// tokens 36.
 const LONGEST: usize = 1024;
 
 /// The faults of one request.

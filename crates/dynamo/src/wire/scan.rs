@@ -8,8 +8,9 @@ use crate::json;
 #[derive(Debug)]
 pub(super) struct Malformed;
 
-/// How deep arrays and objects may be nested before a body counts as unreadable. DynamoDB's own parser gives up
-/// between about 2,000 and 5,000 levels of attribute values, each of which is two levels of JSON.
+/// How deep arrays and objects may be nested before a body counts as unreadable. DynamoDB's own
+/// parser gives up between about 2,000 and 5,000 levels of attribute values, each of which is two
+/// levels of JSON.
 const DEEPEST: usize = 4_032;
 
 pub(super) struct Scan<'a> {
@@ -136,7 +137,8 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Takes the separator before the next member or element, or the closing `end`. `false` at the end.
+    /// Takes the separator before the next member or element, or the closing `end`. `false` at the
+    /// end.
     pub(super) fn more(&mut self, end: u8, first: bool) -> Result<bool, Malformed> {
         let byte = self.peek()?;
         if byte == end {
@@ -165,14 +167,15 @@ impl<'a> Scan<'a> {
         self.skip_with(|_, _, _| {})
     }
 
-    /// [`skip`](Self::skip) that shows every string that is a member or an element of one: the member's name, and the string between
-    /// its quotes, both with escapes as they are, and how deep it stands.
+    /// [`skip`](Self::skip) that shows every string that is a member or an element of one: the
+    /// member's name, and the string between its quotes, both with escapes as they are, and how
+    /// deep it stands.
     pub(super) fn skip_with(
         &mut self,
         mut show: impl FnMut(&[u8], &'a [u8], usize),
     ) -> Result<usize, Malformed> {
-        // One entry for each open array or object: its closing byte, and the name of the member that is read, or that it is. No
-        // recursion: the text decides the depth.
+        // One entry for each open array or object: its closing byte, and the name of the member
+        // that is read, or that it is. No recursion: the text decides the depth.
         let mut open: Vec<(u8, &[u8])> = Vec::new();
         let mut deepest = 0;
         loop {

@@ -11,7 +11,8 @@ pub(super) enum Shape {
     Flag,
     /// An attribute value.
     Value,
-    /// An attribute value whose content is judged by who uses it: DynamoDB words the errors differently by operation.
+    /// An attribute value whose content is judged by who uses it: DynamoDB words the errors
+    /// differently by operation.
     LaterValue,
     List(&'static List),
     Map(&'static Map),
@@ -55,7 +56,8 @@ pub(super) struct List {
 
 pub(super) struct Map {
     pub(super) of: Shape,
-    /// The Java type of its values, as in "Unrecognized collection type java.util.Map<java.lang.String, …>".
+    /// The Java type of its values, as in "Unrecognized collection type
+    /// java.util.Map<java.lang.String, …>".
     pub(super) class: &'static str,
     pub(super) least: usize,
     pub(super) most: usize,
@@ -78,7 +80,8 @@ pub(super) enum Total {
 pub(super) enum Wording {
     /// `Value '[]' at 'attributesToGet'`
     Quoted,
-    /// `Value at 'RequestItems.game.member.Keys'`: comes before all others, which are then left out.
+    /// `Value at 'RequestItems.game.member.Keys'`: comes before all others, which are then left
+    /// out.
     Unquoted,
 }
 

@@ -1,6 +1,8 @@
-//! Where a walk stands in a request's members, as DynamoDB writes it, and what was found wrong on the way.
+//! Where a walk stands in a request's members, as DynamoDB writes it, and what was found wrong on
+//! the way.
 //!
-//! Not here: what the members must be (`walk`, `constraint`), how many faults are told (`problems`).
+//! Not here: what the members must be (`walk`, `constraint`), how many faults are told
+//! (`problems`).
 
 use super::problems::{Problems, cut};
 use super::scan::decoded;

@@ -1,4 +1,5 @@
-//! Attribute values: one type each, nested no deeper than can be read. Not here: which members hold one (`walk`).
+//! Attribute values: one type each, nested no deeper than can be read. Not here: which members hold
+//! one (`walk`).
 
 use std::borrow::Cow;
 
@@ -6,13 +7,14 @@ use super::fault::{self, At, Stop, TOO_DEEP, scalar, stop};
 use super::numbers::Numbers;
 use super::scan::{Scan, decoded};
 
-/// Levels of lists and maps that DynamoDB takes in an attribute (AWS, "Limits": 32, the attribute itself counted).
-/// A value nested deeper is passed over unread.
+/// Levels of lists and maps that DynamoDB takes in an attribute (AWS, "Limits": 32, the attribute
+/// itself counted). A value nested deeper is passed over unread.
 const NESTING: usize = 32;
-/// JSON levels from which the stores' own readers refuse a body for its depth alone, before they can word it.
+/// JSON levels from which the stores' own readers refuse a body for its depth alone, before they
+/// can word it.
 const BEYOND_READERS: usize = 120;
-/// JSON levels of a value from which DynamoDB's own reader gives up; observed between 2,000 and 5,000 levels of
-/// lists, varying by region.
+/// JSON levels of a value from which DynamoDB's own reader gives up; observed between 2,000 and
+/// 5,000 levels of lists, varying by region.
 const UNREADABLE: usize = 4_001;
 const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
@@ -43,8 +45,8 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    /// Reads an attribute value; what is wrong with its content, if anything. `depth` counts the lists and maps
-    /// around it.
+    /// Reads an attribute value; what is wrong with its content, if anything. `depth` counts the
+    /// lists and maps around it.
     fn value_at(&mut self, at: At, depth: usize) -> Result<Option<&'static str>, Stop> {
         match self.scan.peek()? {
             b'{' => {}

@@ -1,4 +1,5 @@
-//! The one engine that reads a body along its shape. Beneath: attribute values (`value`), what texts and numbers must satisfy (`constraint`), where the walk stands (`trail`).
+//! The one engine that reads a body along its shape. Beneath: attribute values (`value`), what
+//! texts and numbers must satisfy (`constraint`), where the walk stands (`trail`).
 
 use std::borrow::Cow;
 
@@ -16,7 +17,8 @@ use crate::{Code, Error};
 /// As DynamoDB prints it, its slip (`UPDATE_NEW`) included.
 const RETURN_VALUES: &str = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]";
 
-/// What DynamoDB says of `ReturnValues` that DeleteItem does not take, where values nest too deep; other bodies are the store's to refuse.
+/// What DynamoDB says of `ReturnValues` that DeleteItem does not take, where values nest too deep;
+/// other bodies are the store's to refuse.
 const NOT_HONOURED: &str = "ReturnValues can only be ALL_OLD or NONE";
 
 /// The members of a body, in its order, each with its raw value.
@@ -86,8 +88,8 @@ impl<'a> Walk<'a> {
     fn verdict(self) -> Result<(), Error> {
         if let Some(message) = self.values.wrong {
             if message == TOO_DEEP {
-                // Of a body whose values nest too deep its members are checked first (observed on AWS, us-east-1 and eu-west-2, 2026-10-09,
-                // by the authors of the embedded engine).
+                // Of a body whose values nest too deep its members are checked first (observed on
+                // AWS, us-east-1 and eu-west-2, 2026-10-09, by the authors of the embedded engine).
                 self.trail.problems.verdict()?;
                 if self.not_honoured {
                     return Err(Error::validation(NOT_HONOURED));
@@ -218,7 +220,8 @@ impl<'a> Walk<'a> {
         if count < list.least {
             self.trail.length("[]", list.wording, "greater", list.least);
         } else if count > list.most {
-            // DynamoDB prints the whole list into the error, in words of its own language. It stands before what is wrong with the elements.
+            // DynamoDB prints the whole list into the error, in words of its own language. It
+            // stands before what is wrong with the elements.
             let after = self.trail.problems.go_back(before);
             self.trail.length("[...]", list.wording, "less", list.most);
             self.trail.problems.go_on(after);

@@ -53,7 +53,8 @@ fn path_from(root: impl Strategy<Value = String>) -> impl Strategy<Value = Path>
 }
 
 fn path() -> impl Strategy<Value = Path> {
-    // Of key attributes only the whole is read: the engine refuses more in some places, and route has no use for it.
+    // Of key attributes only the whole is read: the engine refuses more in some places, and route
+    // has no use for it.
     prop_oneof![4 => path_from(name()), 1 => Just(Path::root("pk"))]
 }
 

@@ -1,7 +1,8 @@
-//! Our reading of DynamoDB's expressions against the embedded engine's, on random items and expressions.
+//! Our reading of DynamoDB's expressions against the embedded engine's, on random items and
+//! expressions.
 //!
-//! Every expression is generated as a tree, rendered, given to the engine, parsed again and evaluated here: so the
-//! renderer, the parser and the evaluator are tested at once.
+//! Every expression is generated as a tree, rendered, given to the engine, parsed again and
+//! evaluated here: so the renderer, the parser and the evaluator are tested at once.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -41,7 +42,8 @@ fn with_key(mut item: Item, key: &str) -> Item {
     item
 }
 
-/// What we refuse as AWS does though the engine lets it pass (observed on AWS by the dynalite project).
+/// What we refuse as AWS does though the engine lets it pass (observed on AWS by the dynalite
+/// project).
 fn stricter_than_the_engine(message: &str) -> bool {
     message.contains("must be distinct")
         || message.contains("Incorrect operand type for operator or function")
@@ -49,7 +51,8 @@ fn stricter_than_the_engine(message: &str) -> bool {
         || message.contains("Two document paths conflict")
 }
 
-/// What the engine refuses and DynamoDB Local 1.11.478 does not: sizes may be compared with themselves.
+/// What the engine refuses and DynamoDB Local 1.11.478 does not: sizes may be compared with
+/// themselves.
 fn stricter_than_we<T>(theirs: &Outcome<T>, text: &str) -> bool {
     text.contains("contains(size(")
         && matches!(theirs, Outcome::Refused(message) if message.contains("must be distinct"))
@@ -150,7 +153,8 @@ proptest! {
             (Err(ours), Outcome::Refused(theirs)) => {
                 let ours = ours.message.unwrap();
                 let theirs = theirs.strip_prefix("1 validation error detected: ").unwrap_or(&theirs);
-                // Of several mistakes either may tell another: in the text, or a sum of too many digits.
+                // Of several mistakes either may tell another: in the text, or a sum of too many
+                // digits.
                 let in_text = |message: &str| message.starts_with("Invalid UpdateExpression: ");
                 let either = in_text(&ours) && in_text(theirs)
                     || stricter_than_the_engine(&ours)
@@ -182,7 +186,8 @@ proptest! {
                     ),
                 }
             }
-            // What cannot be worked out cannot be applied. A path that leads nowhere is found when it is.
+            // What cannot be worked out cannot be applied. A path that leads nowhere is found when
+            // it is.
             (Err(_), Ok(_)) => prop_assert!(false, "{} of {:?}", sent.text, before),
             (_, Err(_)) => {}
         }

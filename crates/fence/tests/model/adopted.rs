@@ -1,4 +1,5 @@
-//! A table with items changes its layout: its items move, or the key of an index is spread under running clients.
+//! A table with items changes its layout: its items move, or the key of an index is spread under
+//! running clients.
 
 use crate::config::{Config, Kind, Op, Rule, Start, without_rule};
 use crate::search::{breaks, exhaust};
@@ -13,7 +14,8 @@ fn before(first: &'static [Op], second: &'static [Op], changers: Vec<&'static [K
     Config { stored: [100, 0], ..Config::new(gateways, changers) }
 }
 
-/// Two commands adopt the table: one takes over from the other, and brings the items back. The first may wake up at any time.
+/// Two commands adopt the table: one takes over from the other, and brings the items back. The
+/// first may wake up at any time.
 fn killed_worker() -> Config {
     let changers: Vec<&[Kind]> = vec![&[Kind::Adopt], &[Kind::Adopt, Kind::Return]];
     let gateways = vec![without_rule(FRESH, &[Op::Put, Op::Get])];
@@ -26,7 +28,8 @@ fn index(first: &'static [Op], second: &'static [Op], changers: Vec<&'static [Ki
     Config { index: true, ..before(first, second, changers) }
 }
 
-/// The same where every gateway answers at once: only who spreads the index is killed, and another goes on.
+/// The same where every gateway answers at once: only who spreads the index is killed, and another
+/// goes on.
 fn index_taken_over() -> Config {
     let changers: Vec<&[Kind]> = vec![&[Kind::SpreadIndex], &[Kind::SpreadIndex]];
     Config { horizon: 0, calls_lost: false, ..index(&[Op::Put], &[Op::Get], changers) }
@@ -74,7 +77,8 @@ fn coordinator_that_was_killed() {
     breaks("index key, another goes on", &index_taken_over().without(Rule::TakeoverPublishes));
 }
 
-/// Calls take effect however late they like, which the protocol assumes they do not. No answer that a client was given may be wrong for it.
+/// Calls take effect however late they like, which the protocol assumes they do not. No answer that
+/// a client was given may be wrong for it.
 fn late_beyond_the_bound() -> Config {
     Config { unbounded: true, fine: true, horizon: 2, ..before(&[Op::Put], &[Op::Get], vec![&[Kind::Adopt]]) }
 }

@@ -1,4 +1,5 @@
-//! Whoever changes a layout: takes one step of its program after the other, and goes on where another was killed.
+//! Whoever changes a layout: takes one step of its program after the other, and goes on where
+//! another was killed.
 
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ pub struct Change {
     kind: Kind,
     /// The step that comes next.
     pub step: usize,
-    /// The table, and the version of its record that this change has read or written; nought for no record.
+    /// The table, and the version of its record that this change has read or written; nought for no
+    /// record.
     table: Id,
     version: u8,
     waiting: Option<Waiting>,
@@ -43,7 +45,8 @@ enum Next {
 }
 
 impl World {
-    /// Begins the next change, or takes the next step of the one under way. `former`: by a description that is out of date.
+    /// Begins the next change, or takes the next step of the one under way. `former`: by a
+    /// description that is out of date.
     pub fn change(&mut self, config: &Config, number: usize, former: bool) -> Option<()> {
         let changer = self.changers.get(number)?;
         let mut change = match &changer.change {
@@ -66,7 +69,8 @@ impl World {
         Some(())
     }
 
-    /// A change that begins now: from its first step, or from the state that another has left behind.
+    /// A change that begins now: from its first step, or from the state that another has left
+    /// behind.
     fn begun(&self, config: &Config, kind: Kind, former: bool) -> Option<Change> {
         let described = if former { self.store.former } else { self.store.table };
         if former && (!config.stale || self.store.former == self.store.table || kind != Kind::FirstUse) {
@@ -208,7 +212,8 @@ impl World {
         Some(Next::Step)
     }
 
-    /// Writes the record, if it is still as it was read; with the first one, its table gets the name.
+    /// Writes the record, if it is still as it was read; with the first one, its table gets the
+    /// name.
     fn write_record(&mut self, change: &mut Change, state: RecordState) -> Next {
         let found = self.record(change.table).map_or(0, |record| record.version);
         let name = self.registry.name;

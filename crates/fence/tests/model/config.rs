@@ -1,4 +1,5 @@
-//! What a search is over: who takes part, what they do, how the world begins, and which rule of the protocol is left out.
+//! What a search is over: who takes part, what they do, how the world begins, and which rule of the
+//! protocol is left out.
 
 use std::time::Duration;
 
@@ -43,7 +44,8 @@ pub enum Kind {
     Refuse,
     /// A table is made through Heatsink, sharded.
     Create,
-    /// A table is made through Heatsink by a gateway without rules, though its name was sharded before.
+    /// A table is made through Heatsink by a gateway without rules, though its name was sharded
+    /// before.
     CreateWhole,
     /// A table is deleted through Heatsink.
     Delete,
@@ -102,10 +104,12 @@ pub enum Rule {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub gateways: Vec<GatewayConfig>,
-    /// Who changes the layout, each with its changes in order. Whoever is killed simply does nothing any more.
+    /// Who changes the layout, each with its changes in order. Whoever is killed simply does
+    /// nothing any more.
     pub changers: Vec<&'static [Kind]>,
     pub others: &'static [Other],
-    /// Whether the table is there at the beginning, what its record says, and what is stored: at the raw key, in the shard.
+    /// Whether the table is there at the beginning, what its record says, and what is stored: at
+    /// the raw key, in the shard.
     pub table: bool,
     pub record: Option<RecordState>,
     pub stored: [Value; 2],
@@ -122,16 +126,20 @@ pub struct Config {
     pub heartbeats: bool,
     /// The process of this gateway may end, and others can tell.
     pub ends: Option<usize>,
-    /// The answer to a look at the head is worked on later than it was given; else at once, and acknowledged at once.
+    /// The answer to a look at the head is worked on later than it was given; else at once, and
+    /// acknowledged at once.
     pub slow: bool,
-    /// Requests may stop between any two of their steps. Else a look-up, admission with sending, and landing with delivery are one step
-    /// each: as long as the checks in between are made, to stop there is the same as to stop before.
+    /// Requests may stop between any two of their steps. Else a look-up, admission with sending,
+    /// and landing with delivery are one step each: as long as the checks in between are made, to
+    /// stop there is the same as to stop before.
     pub fine: bool,
     /// Descriptions of the table may be out of date.
     pub stale: bool,
-    /// The item has one place, and the two cells are the forms of its index key: a write in one form ends the other.
+    /// The item has one place, and the two cells are the forms of its index key: a write in one
+    /// form ends the other.
     pub index: bool,
-    /// Calls may take effect at any time after they were sent: the assumption about the network does not hold.
+    /// Calls may take effect at any time after they were sent: the assumption about the network
+    /// does not hold.
     pub unbounded: bool,
     /// How many changes can go to their end at least: of several that begin at once, only one may.
     pub least_finished: usize,

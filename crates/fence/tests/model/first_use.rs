@@ -20,7 +20,8 @@ fn rollout(start: Start, old: &'static [Op], new: &'static [Op]) -> Config {
 #[test]
 fn first_touch_of_a_table_made_by_others() {
     exhaust("first use", &made_by_others(vec![&[Kind::FirstUse]]));
-    // Either gateway may take the other's first use over. The clock stands still: nobody is waited for in vain.
+    // Either gateway may take the other's first use over. The clock stands still: nobody is waited
+    // for in vain.
     let at_once = made_by_others(vec![&[Kind::FirstUse], &[Kind::FirstUse]]);
     exhaust("first use by both at once", &Config { horizon: 0, calls_lost: false, ..at_once });
 }

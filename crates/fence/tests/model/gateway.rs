@@ -1,7 +1,9 @@
-//! A gateway: looks at the head, applies what changed, acknowledges. The types of the crate decide; here their caller is modelled.
+//! A gateway: looks at the head, applies what changed, acknowledges. The types of the crate decide;
+//! here their caller is modelled.
 //!
 //! [`heatsink_fence::Gate`] is made of atomics, so what it does is said again in [`Known`] and [`Gateway::close`]: closed, nobody gets in,
-//! and nobody inside may send or deliver; unclean while somebody is inside, or for the rest of the bound after the last unanswered call.
+//! and nobody inside may send or deliver; unclean while somebody is inside, or for the rest of the
+//! bound after the last unanswered call.
 
 use std::sync::Arc;
 
@@ -93,7 +95,8 @@ impl Gateway {
 }
 
 impl World {
-    /// Sends a read of the head, which the store answers at once. What it says is worked on whenever.
+    /// Sends a read of the head, which the store answers at once. What it says is worked on
+    /// whenever.
     pub fn look(&mut self, config: &Config, number: usize) -> Option<()> {
         let (now, epoch) = (self.now, self.epoch());
         let gateway = self.gateways.get_mut(number)?;
@@ -121,8 +124,8 @@ impl World {
         Some(())
     }
 
-    /// A gateway whose clients want nothing more acknowledges at once: it can do no harm any more, and to acknowledge later only lets others
-    /// wait longer.
+    /// A gateway whose clients want nothing more acknowledges at once: it can do no harm any more,
+    /// and to acknowledge later only lets others wait longer.
     pub fn acknowledge_idle(&mut self, config: &Config) {
         if config.slow || config.heartbeats || config.beats_lost > 0 {
             return;
@@ -201,8 +204,8 @@ impl World {
         Some(())
     }
 
-    /// Writes the registration: an acknowledgement where there is something to acknowledge, else a sign of life. `answered`: whether the
-    /// gateway learns that it was written.
+    /// Writes the registration: an acknowledgement where there is something to acknowledge, else a
+    /// sign of life. `answered`: whether the gateway learns that it was written.
     pub fn beat(&mut self, config: &Config, number: usize, answered: bool) -> Option<()> {
         let now = self.now;
         let gateway = self.gateways.get_mut(number)?;

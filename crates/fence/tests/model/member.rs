@@ -30,7 +30,8 @@ fn stopped() -> Config {
     }
 }
 
-/// Gateways that are silent for long are taken off the list; one of them wakes up. Whether what it writes is answered is not certain.
+/// Gateways that are silent for long are taken off the list; one of them wakes up. Whether what it
+/// writes is answered is not certain.
 fn removed(horizon: Tick) -> Config {
     let gateways = vec![without_rule(KNOWS_RAW, &[Op::Put])];
     let config = Config::new(gateways, vec![&[Kind::SpreadIndex]]);
@@ -46,7 +47,8 @@ fn removed(horizon: Tick) -> Config {
     }
 }
 
-/// A gateway is killed, with a request in its hands or without, and somebody on its machine sees that.
+/// A gateway is killed, with a request in its hands or without, and somebody on its machine sees
+/// that.
 fn ended() -> Config {
     let gateways = vec![without_rule(KNOWS_RAW, &[Op::Put]), with_rule(FRESH, &[Op::Get])];
     let config = Config::new(gateways, vec![&[Kind::FirstUse]]);

@@ -73,7 +73,8 @@ pub fn program(config: &Config, kind: Kind) -> Vec<Step> {
 fn complete(kind: Kind) -> Vec<Step> {
     use RecordState as State;
     use Step::{Announce, Bind, Claim, Copy, Delete, Found, Record, Release, Rewrite, Scan, Settle, Wait};
-    // While the name is reserved, or the record pending, nobody plans by it: what ends that needs no epoch.
+    // While the name is reserved, or the record pending, nobody plans by it: what ends that needs
+    // no epoch.
     let create = |state| vec![Step::Intent, Announce, Wait, Step::CreateTable, Bind(state)];
     let moves = |during, from, end| {
         let steps = [Record(during), Announce, Wait, Claim, Step::ReadItem(from), Copy(from), Delete(from)];

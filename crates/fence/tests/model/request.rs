@@ -178,7 +178,8 @@ impl World {
         if config.fine { Some(()) } else { self.send(config, number) }
     }
 
-    /// Sends the call, if the lease runs and the gate is open. A request that may not be sent is told to try again.
+    /// Sends the call, if the lease runs and the gate is open. A request that may not be sent is
+    /// told to try again.
     pub fn send(&mut self, config: &Config, number: usize) -> Option<()> {
         let (now, op) = (self.now, self.op(config, number)?);
         let gateway = self.gateways.get_mut(number)?;
@@ -227,7 +228,8 @@ impl World {
         if config.fine { Some(()) } else { self.deliver(config, number) }
     }
 
-    /// Gives the client its answer, if what it was planned under still holds; else the outcome is unknown.
+    /// Gives the client its answer, if what it was planned under still holds; else the outcome is
+    /// unknown.
     pub fn deliver(&mut self, config: &Config, number: usize) -> Option<()> {
         let (now, op) = (self.now, self.op(config, number)?);
         let gateway = self.gateways.get_mut(number)?;
@@ -247,7 +249,8 @@ impl World {
         Some(())
     }
 
-    /// The gateway waits for the answer no longer: the outcome is unknown, and the call may still land.
+    /// The gateway waits for the answer no longer: the outcome is unknown, and the call may still
+    /// land.
     pub fn give_up(&mut self, config: &Config, number: usize) -> Option<()> {
         let (now, op) = (self.now, self.op(config, number)?);
         let gateway = self.gateways.get_mut(number)?;

@@ -6,8 +6,8 @@ use crate::config::Config;
 use crate::request::Request;
 use crate::world::World;
 
-/// How many times a step may be taken, to a new state or to one that is known, before the search of a configuration gives up. None
-/// comes near it.
+/// How many times a step may be taken, to a new state or to one that is known, before the search of
+/// a configuration gives up. None comes near it.
 const LIMIT: usize = 20_000_000;
 
 /// What can happen next. Numbers are those of gateways, changers and late calls.
@@ -161,7 +161,8 @@ impl Model for Search {
     }
 }
 
-/// Searches a configuration to its end. Fails when something goes wrong in any order, when the limit is hit, or when no order gets through.
+/// Searches a configuration to its end. Fails when something goes wrong in any order, when the
+/// limit is hit, or when no order gets through.
 pub fn exhaust(name: &str, config: &Config) {
     let checker = Search(config.clone()).checker().target_state_count(LIMIT).spawn_bfs().join();
     // Where the limit is hit, stateright says that it is done.

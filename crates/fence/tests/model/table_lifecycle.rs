@@ -1,4 +1,5 @@
-//! Tables are made and deleted, through Heatsink and without it, under a name that had another table before.
+//! Tables are made and deleted, through Heatsink and without it, under a name that had another
+//! table before.
 
 use crate::config::{Config, Kind, Op, Other, Rule, Start, with_rule, without_rule};
 use crate::search::{breaks, exhaust};
@@ -13,8 +14,8 @@ fn created(first: &'static [Op], second: &'static [Op]) -> Config {
     Config { table: false, ..Config::new(gateways, vec![&[Kind::Create]]) }
 }
 
-/// A sharded table is deleted through Heatsink. Its name goes to a table that is not sharded, made by Heatsink or by others. Descriptions
-/// may show the former table.
+/// A sharded table is deleted through Heatsink. Its name goes to a table that is not sharded, made
+/// by Heatsink or by others. Descriptions may show the former table.
 fn made_again(changes: &'static [Kind], others: &'static [Other]) -> Config {
     let gateways = vec![without_rule(KNOWS_SHARDED, &[Op::Put]), without_rule(FRESH, &[Op::Get])];
     Config {
@@ -52,7 +53,8 @@ fn made_again_under_its_name() {
     );
 }
 
-/// A delete that nobody is told of beforehand is safe as long as nobody makes the table again without Heatsink.
+/// A delete that nobody is told of beforehand is safe as long as nobody makes the table again
+/// without Heatsink.
 #[test]
 fn a_delete_without_a_step_breaks_where_others_make_the_table_again() {
     let through = made_again(&[Kind::Delete, Kind::CreateWhole], &[]).without(Rule::DeleteAnnounced);
@@ -64,7 +66,8 @@ fn a_delete_without_a_step_breaks_where_others_make_the_table_again() {
     );
 }
 
-/// A table without record is deleted by others and made again through Heatsink, while its description still shows the one before.
+/// A table without record is deleted by others and made again through Heatsink, while its
+/// description still shows the one before.
 fn out_of_date() -> Config {
     let gateways = vec![without_rule(FRESH, &[Op::Put]), with_rule(FRESH, &[Op::Get])];
     Config {

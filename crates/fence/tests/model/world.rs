@@ -1,6 +1,8 @@
-//! Everything that exists in one state of the search: the store, the registry in it, gateways, whoever changes layouts, and the clock.
+//! Everything that exists in one state of the search: the store, the registry in it, gateways,
+//! whoever changes layouts, and the clock.
 //!
-//! Time is a small number of ticks of a second. Whoever is stopped or killed simply takes no step; so every party may be stopped anywhere.
+//! Time is a small number of ticks of a second. Whoever is stopped or killed simply takes no step;
+//! so every party may be stopped anywhere.
 
 use std::sync::Arc;
 
@@ -132,7 +134,8 @@ pub struct Registry {
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The answers that clients were given fit no order of their requests: a write is lost, or a read was stale.
+    /// The answers that clients were given fit no order of their requests: a write is lost, or a
+    /// read was stale.
     Inexplicable,
     /// A request that is not sharded was answered while the store held a key of a shard.
     PhysicalKeySeen,
@@ -140,7 +143,8 @@ pub enum Fault {
     Misplaced,
 }
 
-/// The requests of all clients, and what they were answered. An operation without an answer may have happened, or may yet.
+/// The requests of all clients, and what they were answered. An operation without an answer may
+/// have happened, or may yet.
 pub type History = LinearizabilityTester<u8, Register<Value>>;
 
 /// One state.
@@ -290,7 +294,8 @@ impl World {
         Some(())
     }
 
-    /// The clock goes on. Calls that have been on their way for longer than the straggler bound never arrive.
+    /// The clock goes on. Calls that have been on their way for longer than the straggler bound
+    /// never arrive.
     pub fn tick(&mut self, config: &Config) {
         self.now += 1;
         let now = self.now;
@@ -305,7 +310,8 @@ impl World {
             Some(RecordState::Whole) | None => self.store.cells[SHARD],
             Some(_) => 0,
         };
-        // A call that lands later than is assumed, of unknown outcome, may go astray. No answer rests on it.
+        // A call that lands later than is assumed, of unknown outcome, may go astray. No answer
+        // rests on it.
         if stray != 0 && !config.unbounded {
             self.fault.get_or_insert(Fault::Misplaced);
         }

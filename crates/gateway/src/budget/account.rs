@@ -1,4 +1,5 @@
-//! The account of the budget: how many bytes are held, how many requests hold and wait, and whether more bytes fit.
+//! The account of the budget: how many bytes are held, how many requests hold and wait, and whether
+//! more bytes fit.
 //!
 //! Not here: waiting for room, and giving bytes back (`super`).
 
@@ -45,8 +46,9 @@ impl Account {
         Account { limit, bytes: 0, bodies: 0, working: 0, waiting: 0, stuck: 0 }
     }
 
-    /// Counts `bytes` if they fit, or if no other request is in progress. `working`: whether the request is counted as working; it is from now on. `stuck`
-    /// is 1 for a request that waits for more than it holds.
+    /// Counts `bytes` if they fit, or if no other request is in progress. `working`: whether the
+    /// request is counted as working; it is from now on. `stuck` is 1 for a request that waits for
+    /// more than it holds.
     pub(super) fn take(
         &mut self,
         of: Of,
@@ -55,7 +57,8 @@ impl Account {
         working: &mut Option<&mut bool>,
         stuck: usize,
     ) -> bool {
-        // All bytes of others are given back only after one of the waiting requests continues: one that has begun.
+        // All bytes of others are given back only after one of the waiting requests continues: one
+        // that has begun.
         let alone = working.as_ref().is_some_and(|working| match **working {
             true => self.working - 1 == self.stuck - stuck,
             false => self.working == 0,

@@ -15,8 +15,9 @@ use super::layouts::{Layouts, shards_of};
 /// The most keys that are looked at.
 const KEYS: usize = 20;
 
-/// Advice on each key that was hot in the last two windows and that something can be done about, the highest load first. `partition_count`: how many partitions a table has, where
-/// the store tells.
+/// Advice on each key that was hot in the last two windows and that something can be done about,
+/// the highest load first. `partition_count`: how many partitions a table has, where the store
+/// tells.
 pub(super) fn advice(
     heat: &Heat,
     now: MonotonicInstant,
@@ -48,7 +49,8 @@ pub(super) fn advice(
     told
 }
 
-/// The command for a shell; `None` for a key that is no text, or that a terminal would not show as it is.
+/// The command for a shell; `None` for a key that is no text, or that a terminal would not show as
+/// it is.
 fn command(load: &KeyLoad, shards: u16) -> Option<String> {
     let key = std::str::from_utf8(&load.key).ok()?;
     let plain = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();

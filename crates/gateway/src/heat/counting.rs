@@ -1,6 +1,7 @@
 //! Counts the requests of one gateway by key.
 //!
-//! Not here: which of them are counted (`heatsink_heat::draw`), counting itself (`heatsink_heat::detect`).
+//! Not here: which of them are counted (`heatsink_heat::draw`), counting itself
+//! (`heatsink_heat::detect`).
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -1,4 +1,5 @@
-//! Keeps the heat accounting supplied with the keys of tables, and its history: tasks beside the requests.
+//! Keeps the heat accounting supplied with the keys of tables, and its history: tasks beside the
+//! requests.
 //!
 //! Not here: what a history holds (`heatsink_heat::history`).
 
@@ -15,7 +16,8 @@ use super::tables;
 use super::view::HeatView;
 
 impl HeatView<'_> {
-    /// Asks the store for the keys of tables that requests name, and keeps the history. It does not end.
+    /// Asks the store for the keys of tables that requests name, and keeps the history. It does not
+    /// end.
     pub(crate) async fn keep(&self, store: &dyn Store) {
         join(keep_tables(self.heat, store), self.keep_history()).await;
     }

@@ -15,7 +15,8 @@ pub(super) struct Layouts {
     now: u64,
 }
 
-/// The layouts of the tables that parts are of, at a time in milliseconds since 1970. Of a table that cannot be looked at now no shards are shown.
+/// The layouts of the tables that parts are of, at a time in milliseconds since 1970. Of a table
+/// that cannot be looked at now no shards are shown.
 pub(super) async fn layouts_of(control: &Control, now: u64, parts: &[PartHeat]) -> Layouts {
     let mut layouts = Layouts { tables: HashMap::new(), now };
     for part in parts {
@@ -29,8 +30,8 @@ pub(super) async fn layouts_of(control: &Control, now: u64, parts: &[PartHeat]) 
     layouts
 }
 
-/// How many shards the writes of a key go to; `None` where the table is not sharded. Of a key that moves, the new ones from CHECK on; of one in buckets,
-/// those of the bucket of now.
+/// How many shards the writes of a key go to; `None` where the table is not sharded. Of a key that
+/// moves, the new ones from CHECK on; of one in buckets, those of the bucket of now.
 pub(super) fn shards_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<u16> {
     let source = layouts.tables.get(table)?;
     let table = source.table(table)?;

@@ -1,4 +1,5 @@
-//! The history of the heat as JSON. It is written as it is: a value for each number would take many times the memory of the text.
+//! The history of the heat as JSON. It is written as it is: a value for each number would take many
+//! times the memory of the text.
 
 use std::collections::BTreeMap;
 

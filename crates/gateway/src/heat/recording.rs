@@ -1,7 +1,8 @@
-//! A recording: the accesses that the heat accounting counts, as lines of a trace, for whoever writes them to a file.
+//! A recording: the accesses that the heat accounting counts, as lines of a trace, for whoever
+//! writes them to a file.
 //!
-//! Requests only append to a buffer in memory. Where the file is written too slowly, accesses are dropped and counted. Values of other attributes than
-//! keys are never recorded.
+//! Requests only append to a buffer in memory. Where the file is written too slowly, accesses are
+//! dropped and counted. Values of other attributes than keys are never recorded.
 //!
 //! Not here: the form of the lines (`heatsink-trace`), the file (the command line).
 
@@ -92,7 +93,8 @@ impl Recording {
         self.lock().lines = Vec::new();
     }
 
-    /// Ends it: nothing more is recorded. Gives the lines since the last [`take`](Self::take), and the trace's last one.
+    /// Ends it: nothing more is recorded. Gives the lines since the last [`take`](Self::take), and
+    /// the trace's last one.
     pub fn end(&self, because: Ended, env: &dyn Env) -> Vec<u8> {
         self.open.store(false, Ordering::Relaxed);
         let mut state = self.lock();
@@ -118,7 +120,8 @@ impl Recording {
         self.lock().draws.below(self.options.one_in) == 0
     }
 
-    /// Records the accesses of a request that stands for `weight` of those that are counted. `parts`: what each is of.
+    /// Records the accesses of a request that stands for `weight` of those that are counted.
+    /// `parts`: what each is of.
     pub(super) fn add(
         &self,
         now: MonotonicInstant,
@@ -172,7 +175,8 @@ impl Recording {
         }
     }
 
-    /// The sort key of a write, and whether it is known to be above all before it. That is only told of hashes, whose order tells nothing.
+    /// The sort key of a write, and whether it is known to be above all before it. That is only
+    /// told of hashes, whose order tells nothing.
     fn sort(&self, state: &mut State, found: &Found<'_>) -> (Option<Cow<'static, str>>, bool) {
         let Some(raw) = found.sort else { return (None, false) };
         let ordered = accesses::ordered(raw);

@@ -1,9 +1,11 @@
 //! What the physical calls of a request ask of single shards, for the hottest keys with shards.
 //!
-//! A request is drawn before it is planned out, and then each of its calls is read as a client's request is: what it costs, and of which physical key. The key
-//! says which shard of which logical key that is, whatever the strategy, and also while the key moves.
+//! A request is drawn before it is planned out, and then each of its calls is read as a client's
+//! request is: what it costs, and of which physical key. The key says which shard of which logical
+//! key that is, whatever the strategy, and also while the key moves.
 //!
-//! Not here: counting itself (`heatsink_heat::detect`), the calls of the movers, which are no client's.
+//! Not here: counting itself (`heatsink_heat::detect`), the calls of the movers, which are no
+//! client's.
 
 use heatsink_dynamo::{Error, KeyType, Operation};
 use heatsink_env::Env;
@@ -54,7 +56,8 @@ impl Drawn<'_> {
 }
 
 impl Heat {
-    /// The shards of the hottest keys are measured from the next window on, those of the last window being these.
+    /// The shards of the hottest keys are measured from the next window on, those of the last
+    /// window being these.
     pub(super) fn measure_shards(&self, parts: &[PartHeat], layouts: &Layouts) {
         let mut sharded: Vec<(f64, &PartName, &ShownKey, u16)> = Vec::new();
         for part in parts {

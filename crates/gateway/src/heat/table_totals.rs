@@ -1,16 +1,18 @@
 //! What was asked of each table and index since the gateway began, as metrics.
 //!
-//! They are added up once a window from what is counted anyway, so no request does more for them. Where requests are drawn they are estimates.
+//! They are added up once a window from what is counted anyway, so no request does more for them.
+//! Where requests are drawn they are estimates.
 //!
-//! Not here: counting itself (`heatsink_heat::detect`), what each request became (`crate::metrics`).
+//! Not here: counting itself (`heatsink_heat::detect`), what each request became
+//! (`crate::metrics`).
 
 use std::collections::HashMap;
 
 use heatsink_heat::detect::{PartHeat, PartName};
 use metrics::{Counter, counter};
 
-/// The most parts (reads and writes of a table or an index) with metrics of their own; further ones are added up without names. Each label costs the
-/// scraper memory.
+/// The most parts (reads and writes of a table or an index) with metrics of their own; further ones
+/// are added up without names. Each label costs the scraper memory.
 const NAMED: usize = 200;
 
 /// The totals of one gateway.

@@ -59,7 +59,8 @@ pub(super) struct TableKeys {
 #[derive(Debug)]
 pub(super) struct IndexKeys {
     pub(super) name: String,
-    /// The partition key; `None` where it has several attributes, whose values are not counted apart.
+    /// The partition key; `None` where it has several attributes, whose values are not counted
+    /// apart.
     pub(super) partition: Option<String>,
     /// An item is in the index if it has all of these.
     pub(super) attributes: Vec<String>,

@@ -1,7 +1,8 @@
 //! What a request costs, by the sizes of bodies: in thousandths of capacity units.
 //!
-//! An item's JSON is never shorter than its size, so up to one block the cost is exact. Beyond it the size is the length times a ratio that is
-//! measured for each table. What a filter or a projection leaves out is not in the answer: see docs/explain/heat.md.
+//! An item's JSON is never shorter than its size, so up to one block the cost is exact. Beyond it
+//! the size is the length times a ratio that is measured for each table. What a filter or a
+//! projection leaves out is not in the answer: see docs/explain/heat.md.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -33,7 +34,8 @@ impl Ratio {
         length.saturating_mul(self.thousandths.load(Ordering::Relaxed) as usize) / 1_000
     }
 
-    /// The size of an item by its JSON; measured now and then, and where escapes make the JSON much longer than the item.
+    /// The size of an item by its JSON; measured now and then, and where escapes make the JSON much
+    /// longer than the item.
     fn item(&self, raw: &[u8]) -> usize {
         let escaped = memchr::memchr(b'\\', raw).is_some();
         if (self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(MEASURED) || escaped)

@@ -1,6 +1,7 @@
 //! The heat of one gateway, told with the layouts and the partitions of its tables.
 //!
-//! Not here: how each thing is written (`show`, `map`, `advise`), which requests are counted (`counting`).
+//! Not here: how each thing is written (`show`, `map`, `advise`), which requests are counted
+//! (`counting`).
 
 use heatsink_control::Control;
 use heatsink_env::Env;

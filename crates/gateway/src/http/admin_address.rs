@@ -1,7 +1,9 @@
-//! The admin address: a listener of its own for people and scrapers, with the page, health, and what [`admin`](super::admin) tells.
+//! The admin address: a listener of its own for people and scrapers, with the page, health, and
+//! what [`admin`](super::admin) tells.
 //!
-//! On loopback the `Host` header decides who may ask, as on the endpoint of the clients. With a token the token does: a page that rebinds its name does
-//! not have it. Health tells nobody more than that a gateway is here, and needs no token.
+//! On loopback the `Host` header decides who may ask, as on the endpoint of the clients. With a
+//! token the token does: a page that rebinds its name does not have it. Health tells nobody more
+//! than that a gateway is here, and needs no token.
 //!
 //! Not here: the pages' data (`admin`), the page (`page`), connections (`connection`).
 
@@ -53,7 +55,8 @@ impl Token {
         Ok(Token(text.as_bytes().into()))
     }
 
-    /// Whether these are the credentials. Takes the same time for each wrong one of the same length.
+    /// Whether these are the credentials. Takes the same time for each wrong one of the same
+    /// length.
     fn is_shown(&self, head: &Parts) -> bool {
         let given = head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
         given.strip_prefix(b"Bearer ").is_some_and(|given| given.ct_eq(&self.0).into())
@@ -110,7 +113,8 @@ impl Access {
         match head.uri.path() {
             "/healthz" => Wanted::Alive,
             "/readyz" => Wanted::Ready,
-            // It is the same for everyone, also for who follows a link, and asks for the token itself.
+            // It is the same for everyone, also for who follows a link, and asks for the token
+            // itself.
             "/" => Wanted::Page,
             _ if origin::is_of_a_page(&head.headers) => Wanted::Refused(
                 StatusCode::FORBIDDEN,

@@ -5,7 +5,8 @@ use http_body_util::Full;
 
 use crate::budget::Held;
 
-/// The body type for hyper. hyper drops the data, and with it the held budget, once the socket has taken it.
+/// The body type for hyper. hyper drops the data, and with it the held budget, once the socket has
+/// taken it.
 pub(super) type Body = Full<Data>;
 
 /// The bytes of an answer.

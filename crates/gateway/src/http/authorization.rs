@@ -1,6 +1,8 @@
-//! Checks that a request carries a signature of the right shape, as DynamoDB does before anything else.
+//! Checks that a request carries a signature of the right shape, as DynamoDB does before anything
+//! else.
 //!
-//! Not here: whether the signature is valid. Until that is checked, only loopback addresses are served. The wording is DynamoDB's (observed).
+//! Not here: whether the signature is valid. Until that is checked, only loopback addresses are
+//! served. The wording is DynamoDB's (observed).
 
 use heatsink_dynamo::{Code, Error};
 use http::HeaderMap;

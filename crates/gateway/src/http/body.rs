@@ -23,7 +23,8 @@ pub(super) enum Unread {
     Malformed,
 }
 
-/// Reads a body of at most `limit` bytes within `patience`. The bytes that are kept are counted in `held`; a refused body keeps none.
+/// Reads a body of at most `limit` bytes within `patience`. The bytes that are kept are counted in
+/// `held`; a refused body keeps none.
 pub(super) async fn read(
     mut body: Incoming,
     limit: usize,
@@ -74,8 +75,9 @@ async fn collect(body: &mut Incoming, limit: usize, held: &mut Held) -> Result<B
     Err(Unread::TooLarge)
 }
 
-/// Reads up to twice `limit` further bytes and drops them. Most clients read no answer before they have sent their whole body, and closing with
-/// unread bytes resets the connection before the answer is read. A larger body is cut off.
+/// Reads up to twice `limit` further bytes and drops them. Most clients read no answer before they
+/// have sent their whole body, and closing with unread bytes resets the connection before the
+/// answer is read. A larger body is cut off.
 async fn discard(body: &mut Incoming, limit: usize) -> Result<(), Unread> {
     let mut left = limit.saturating_mul(2);
     while let Some(piece) = data(body).await? {

@@ -19,17 +19,18 @@ use super::exchange::Exchange;
 use super::hangup::hung_up;
 use super::socket::{Socket, end_writing};
 
-/// How long, and how many bytes, the server still reads after an answer that closes the connection. Closing with unread bytes resets the connection,
-/// and the answer may be lost.
+/// How long, and how many bytes, the server still reads after an answer that closes the connection.
+/// Closing with unread bytes resets the connection, and the answer may be lost.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 4 * 1024 * 1024;
 
-/// hyper answers a malformed head (400) and one that is too large (431), but closes without an answer if a head ends too early or takes too long.
-/// These answers have no body, like hyper's.
+/// hyper answers a malformed head (400) and one that is too large (431), but closes without an
+/// answer if a head ends too early or takes too long. These answers have no body, like hyper's.
 const INCOMPLETE: &[u8] = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Serves a connection until either side ends it, or until it is idle once `drain` has changed. A `surplus` connection gets one error.
+/// Serves a connection until either side ends it, or until it is idle once `drain` has changed. A
+/// `surplus` connection gets one error.
 pub(super) async fn attend<D: Door>(
     stream: TcpStream,
     http: &http1::Builder,

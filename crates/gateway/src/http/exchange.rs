@@ -1,4 +1,5 @@
-//! The state that the parts of one connection share: the socket, the request in progress, and the detection of a client that hangs up.
+//! The state that the parts of one connection share: the socket, the request in progress, and the
+//! detection of a client that hangs up.
 //!
 //! All parts run in one task, one after the other; the atomics only make the whole `Send`.
 

@@ -203,7 +203,8 @@ impl Front {
             drop((slot, held));
             answer
         };
-        // Not through Env: a bound on an I/O wait. tokio registers the timer only if the answer is not there at once.
+        // Not through Env: a bound on an I/O wait. tokio registers the timer only if the answer is
+        // not there at once.
         match tokio::time::timeout(limits.request, Work::new(work, alone)).await {
             Ok(answer) => answer.map(|Answer { body, missing }| Answered { body, missing, read_only }),
             // It waited all the time: for a layout to change, or for the registry.
@@ -224,8 +225,8 @@ impl Front {
         }
     }
 
-    /// An answer that is counted until the client has taken it; `packed` is its body in gzip. The answer of a write is sent even if there is no
-    /// room.
+    /// An answer that is counted until the client has taken it; `packed` is its body in gzip. The
+    /// answer of a write is sent even if there is no room.
     async fn weighed(&self, answered: Answered, packed: Option<Bytes>) -> Result<Weighed, Error> {
         let is_packed = packed.is_some();
         let body = packed.unwrap_or(answered.body);
@@ -267,8 +268,8 @@ impl Front {
     }
 }
 
-/// Whether a request changes nothing, so that it may be cancelled half-way. A SELECT statement changes nothing; batches and transactions of
-/// statements are not examined.
+/// Whether a request changes nothing, so that it may be cancelled half-way. A SELECT statement
+/// changes nothing; batches and transactions of statements are not examined.
 fn only_reads(operation: Operation, body: &Bytes) -> bool {
     let selects = || {
         let statement = json::member(body, "Statement").ok().flatten();

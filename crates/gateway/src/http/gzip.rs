@@ -1,7 +1,7 @@
 //! gzip: compressed request bodies, and compressed answers for clients that accept them.
 //!
-//! As in DynamoDB, small answers are not compressed, and `x-amz-crc32` is the checksum of the bytes on the wire (seen in the SDKs, which check it
-//! before they decompress).
+//! As in DynamoDB, small answers are not compressed, and `x-amz-crc32` is the checksum of the bytes
+//! on the wire (seen in the SDKs, which check it before they decompress).
 
 use std::io::{Read, Write};
 
@@ -15,15 +15,19 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use super::body::Unread;
 use crate::budget::Held;
 
-/// The smallest answer to compress, in bytes: a smaller one fits into one packet anyway. DynamoDB's own threshold is not published.
+/// The smallest answer to compress, in bytes: a smaller one fits into one packet anyway. DynamoDB's
+/// own threshold is not published.
 const WORTHWHILE: usize = 1024;
 
-/// How much is inflated or deflated before the task yields, in bytes of plain text: about a millisecond.
+/// How much is inflated or deflated before the task yields, in bytes of plain text: about a
+/// millisecond.
 const STEP: usize = 256 * 1024;
-/// The most members of one gzip body. Each costs some microseconds even if it is empty, and SDKs send one.
+/// The most members of one gzip body. Each costs some microseconds even if it is empty, and SDKs
+/// send one.
 const MEMBERS: usize = 1000;
 
-/// The body of a request, decompressed if it is gzip, of at most `limit` bytes, which are counted in `held`.
+/// The body of a request, decompressed if it is gzip, of at most `limit` bytes, which are counted
+/// in `held`.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Bytes,
@@ -64,8 +68,9 @@ pub(super) async fn read(
     Ok(Bytes::from(plain))
 }
 
-/// Whether the client accepts gzip, and would not rather have the answer as it is (RFC 9110, section 12.5.3). What is not well-formed counts as not sent. A
-/// client that refuses both gets the answer as it is.
+/// Whether the client accepts gzip, and would not rather have the answer as it is (RFC 9110,
+/// section 12.5.3). What is not well-formed counts as not sent. A client that refuses both gets the
+/// answer as it is.
 pub(super) fn wanted(headers: &HeaderMap) -> bool {
     let (mut gzip, mut any, mut identity) = (None, None, None);
     let given = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
@@ -87,7 +92,8 @@ pub(super) fn wanted(headers: &HeaderMap) -> bool {
 /// The weight of what is wanted most, in thousandths.
 const MOST_WANTED: u16 = 1_000;
 
-/// A weight in thousandths: `q=` and a number from 0 to 1 with at most three digits behind its point (RFC 9110, section 12.4.2).
+/// A weight in thousandths: `q=` and a number from 0 to 1 with at most three digits behind its
+/// point (RFC 9110, section 12.4.2).
 fn quality(weight: &str) -> Option<u16> {
     let weight = weight.trim();
     let number = weight.strip_prefix("q=").or_else(|| weight.strip_prefix("Q="))?;

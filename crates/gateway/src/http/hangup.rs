@@ -1,8 +1,10 @@
 //! Detects that a client has gone while its request is processed.
 //!
-//! A client that resets the connection is detected at once. A client that closes it looks like one that has only ended its own side and waits for its
-//! answers: TCP tells them apart only when something is sent. So while its request is processed such a client gets `100 Continue`, which HTTP/1.1
-//! allows before any answer and clients skip (RFC 9110, section 15.2). A client that has closed resets the connection; one that waits reads on.
+//! A client that resets the connection is detected at once. A client that closes it looks like one
+//! that has only ended its own side and waits for its answers: TCP tells them apart only when
+//! something is sent. So while its request is processed such a client gets `100 Continue`, which
+//! HTTP/1.1 allows before any answer and clients skip (RFC 9110, section 15.2). A client that has
+//! closed resets the connection; one that waits reads on.
 
 use std::future::pending;
 use std::io;

@@ -1,4 +1,5 @@
-//! How large a request head is. hyper refuses one that does not fit into its buffer, which grows beyond its limit by what one read brings.
+//! How large a request head is. hyper refuses one that does not fit into its buffer, which grows
+//! beyond its limit by what one read brings.
 
 use bytes::Bytes;
 use heatsink_env::Env;

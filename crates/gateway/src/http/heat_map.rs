@@ -1,4 +1,5 @@
-//! The answers of `GET /_heatsink/heat/map`. One is built once for a while, however many ask, and shared by all who take it.
+//! The answers of `GET /_heatsink/heat/map`. One is built once for a while, however many ask, and
+//! shared by all who take it.
 //!
 //! Not here: what is in a map (`crate::heat`).
 
@@ -14,7 +15,8 @@ use super::gzip;
 use crate::Status;
 use crate::budget::Budget;
 
-/// A map is shown for one of its steps, and for no longer than this: its last column is not full yet.
+/// A map is shown for one of its steps, and for no longer than this: its last column is not full
+/// yet.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// The maps that were built last, one for each span.
@@ -30,7 +32,8 @@ struct Shown {
 }
 
 impl HeatMaps {
-    /// The map of a span, in gzip where that is `wanted` and worth it; `None` where there is no room for it.
+    /// The map of a span, in gzip where that is `wanted` and worth it; `None` where there is no
+    /// room for it.
     pub(super) async fn of(
         &self,
         span: Span,

@@ -1,7 +1,8 @@
 //! The host names that the endpoint accepts.
 //!
-//! A web page can let its own name resolve to this machine ("DNS rebinding"), so that the browser takes the endpoint for the page's server. The
-//! browser still sends the page's name as `Host`, and the endpoint refuses it.
+//! A web page can let its own name resolve to this machine ("DNS rebinding"), so that the browser
+//! takes the endpoint for the page's server. The browser still sends the page's name as `Host`, and
+//! the endpoint refuses it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -37,10 +38,12 @@ impl Hosts {
         Ok(Hosts { added: names.iter().map(read).collect::<Result<_, _>>()? })
     }
 
-    /// Checks the required single `Host` header. HTTP/1.0 has no such header, and no browser uses it: a request of that version may omit it.
+    /// Checks the required single `Host` header. HTTP/1.0 has no such header, and no browser uses
+    /// it: a request of that version may omit it.
     ///
     /// # Errors
-    /// `AccessDeniedException` for a name that is not served, `ValidationException` for a missing or repeated header.
+    /// `AccessDeniedException` for a name that is not served, `ValidationException` for a missing
+    /// or repeated header.
     pub(super) fn check(&self, head: &Parts) -> Result<(), Error> {
         let mut given = head.headers.get_all(HOST).iter();
         let host = match (given.next(), given.next()) {
@@ -48,7 +51,8 @@ impl Hosts {
             (None, _) if head.version <= Version::HTTP_10 => None,
             _ => return Err(Error::validation("An HTTP/1.1 request has exactly one Host header")),
         };
-        // A request line with a whole URL also names a host, which takes precedence over the header.
+        // A request line with a whole URL also names a host, which takes precedence over the
+        // header.
         let line = head.uri.authority().map(|host| host.as_str().into());
         host.into_iter().chain(line).try_for_each(|name| self.admit(&name))
     }

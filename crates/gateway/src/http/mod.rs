@@ -51,14 +51,15 @@ pub use hosts::Hosts;
 pub use operator_socket::serve_operator;
 use slots::Slots;
 
-/// This many connections above the limit get an answer at once. Further ones are closed without an answer; clients treat that as a failed
-/// connection, and retry.
+/// This many connections above the limit get an answer at once. Further ones are closed without an
+/// answer; clients treat that as a failed connection, and retry.
 const REFUSED: usize = 64;
 /// How long such an answer may take.
 const REFUSAL: Duration = Duration::from_secs(2);
 
-/// Serves DynamoDB's wire protocol on `listener` until `shutdown` resolves, for requests to `hosts`. Then it stops accepting, lets requests in
-/// flight finish within [`Limits::drain`], and returns whether all of them did.
+/// Serves DynamoDB's wire protocol on `listener` until `shutdown` resolves, for requests to
+/// `hosts`. Then it stops accepting, lets requests in flight finish within [`Limits::drain`], and
+/// returns whether all of them did.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
@@ -70,8 +71,9 @@ pub async fn serve(
     accept(listener, Front::new(service, limits, hosts, env), shutdown.boxed()).await
 }
 
-/// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves: the page, health, and everything below
-/// `/_heatsink/` that tells something. Returns whether all requests were answered.
+/// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves:
+/// the page, health, and everything below `/_heatsink/` that tells something. Returns whether all
+/// requests were answered.
 pub async fn serve_admin(
     listener: TcpListener,
     status: Arc<Status>,
@@ -89,7 +91,8 @@ fn accept<D: Door>(listener: TcpListener, door: D, mut shutdown: BoxFuture<'_, (
         let shared = door.shared();
         let (env, limits) = (Arc::clone(&shared.env), shared.limits);
         let mut http = http1::Builder::new();
-        // Answers are flushed one by one: from a client that pipelines requests and reads no answer nothing more is read.
+        // Answers are flushed one by one: from a client that pipelines requests and reads no answer
+        // nothing more is read.
         http.timer(TokioTimer::new())
             .header_read_timeout(limits.head_read)
             .max_buf_size(limits.head)
@@ -117,7 +120,8 @@ fn accept<D: Door>(listener: TcpListener, door: D, mut shutdown: BoxFuture<'_, (
             } else if let Some(slot) = surplus.take() {
                 tokio::spawn(async move {
                     let refusal = connection::attend(stream, &http, &door, true, drained);
-                    // Not through Env: a bound on an I/O wait. Who gets no answer tries again all the same.
+                    // Not through Env: a bound on an I/O wait. Who gets no answer tries again all
+                    // the same.
                     let _ = tokio::time::timeout(REFUSAL, refusal).await;
                     drop(slot);
                 });

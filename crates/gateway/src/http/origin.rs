@@ -1,11 +1,14 @@
-//! Where a request comes from, as its headers tell: a tool, a web page, or a proxy that passes on what others ask.
+//! Where a request comes from, as its headers tell: a tool, a web page, or a proxy that passes on
+//! what others ask.
 //!
-//! Not here: the names that the server is asked by (`hosts`), which peers are on this machine (`connection`).
+//! Not here: the names that the server is asked by (`hosts`), which peers are on this machine
+//! (`connection`).
 
 use http::header::{FORWARDED, ORIGIN, VIA};
 use http::{HeaderMap, HeaderName};
 
-/// Browsers say with each request to this machine how near the page is that it is for (Fetch Metadata).
+/// Browsers say with each request to this machine how near the page is that it is for (Fetch
+/// Metadata).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// How the names of headers begin by which proxies tell whom they ask for.
@@ -22,7 +25,8 @@ const NAMED: [&str; 8] = [
     "x-proxyuser-ip",
 ];
 
-/// Whether another site's web page asks. What a browser's user typed is nobody's, and the page of the admin address is of the same origin.
+/// Whether another site's web page asks. What a browser's user typed is nobody's, and the page of
+/// the admin address is of the same origin.
 pub(super) fn is_of_a_page(headers: &HeaderMap) -> bool {
     let near = |site: &[u8]| matches!(site, b"same-origin" | b"none");
     headers.contains_key(ORIGIN) || headers.get_all(FETCH_SITE).iter().any(|site| !near(site.as_bytes()))

@@ -50,7 +50,8 @@ fn document(one: &ReshardIntent) -> Json {
     })
 }
 
-/// The gateways of this store that are registered, and the newest change of layouts. An only gateway is not registered.
+/// The gateways of this store that are registered, and the newest change of layouts. An only
+/// gateway is not registered.
 ///
 /// # Errors
 /// The store's.

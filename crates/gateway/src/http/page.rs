@@ -1,4 +1,5 @@
-//! The page of the admin address: one document, its style and its scripts in it, and the policy under which a browser shows it.
+//! The page of the admin address: one document, its style and its scripts in it, and the policy
+//! under which a browser shows it.
 //!
 //! Not here: what it shows (`admin`), who may ask (`admin_address`).
 
@@ -30,7 +31,8 @@ pub(super) struct Page {
 /// It is the same for everyone.
 pub(super) static PAGE: LazyLock<Page> = LazyLock::new(|| {
     let document = include_str!("page/page.html").replace("/*css*/", STYLE).replace("/*js*/", SCRIPT);
-    // This script and this style, and nothing else from anywhere. No text can become markup: `innerHTML` and its like throw.
+    // This script and this style, and nothing else from anywhere. No text can become markup:
+    // `innerHTML` and its like throw.
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
          frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",

@@ -17,8 +17,8 @@ const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
 /// The length of DynamoDB's request ids, in characters of `0-9A-Z`.
 const ID_LENGTH: usize = 52;
 
-/// An answer with `body`, which is counted in `held` until the client has taken it. `content_type` echoes the request's; a body that is not JSON has
-/// none.
+/// An answer with `body`, which is counted in `held` until the client has taken it. `content_type`
+/// echoes the request's; a body that is not JSON has none.
 pub(super) fn reply(
     env: &dyn Env,
     status: StatusCode,

@@ -135,6 +135,7 @@ impl AsyncWrite for Socket {
 
 /// Tells the client that nothing more comes.
 pub(super) fn end_writing(stream: &TcpStream) -> io::Result<()> {
-    // tokio shuts down only a stream that it owns alone; the standard library does it through any descriptor.
+    // tokio shuts down only a stream that it owns alone; the standard library does it through any
+    // descriptor.
     std::net::TcpStream::from(stream.as_fd().try_clone_to_owned()?).shutdown(Shutdown::Write)
 }

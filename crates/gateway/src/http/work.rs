@@ -1,7 +1,9 @@
-//! The processing of a request, and what happens when its client has gone: a read is cancelled, any other operation runs to its end.
+//! The processing of a request, and what happens when its client has gone: a read is cancelled, any
+//! other operation runs to its end.
 //!
-//! Writes of several steps (the parts of a counter's transaction, the directory's row before the item, a read before a write) are safe when the store
-//! fails in between. They are not designed for a caller that stops in between.
+//! Writes of several steps (the parts of a counter's transaction, the directory's row before the
+//! item, a read before a write) are safe when the store fails in between. They are not designed for
+//! a caller that stops in between.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,6 +1,7 @@
-//! Requests that the store checks as it would check the client's, and that can have no effect: a read as it came; a write with a table name that no
-//! table can have in the place of the tables that do not exist. A transaction keeps its other tables, since it has all of its effects or none. A batch
-//! is asked table by table, each under that name.
+//! Requests that the store checks as it would check the client's, and that can have no effect: a
+//! read as it came; a write with a table name that no table can have in the place of the tables
+//! that do not exist. A transaction keeps its other tables, since it has all of its effects or
+//! none. A batch is asked table by table, each under that name.
 
 use std::borrow::Cow;
 
@@ -58,7 +59,8 @@ fn batch(body: &Bytes) -> Option<Vec<Bytes>> {
     tables.into_iter().map(one).collect()
 }
 
-/// An object with the statement that a store checks in the place of its own: a SELECT as it is, any other with another name for its tables.
+/// An object with the statement that a store checks in the place of its own: a SELECT as it is, any
+/// other with another name for its tables.
 pub(crate) fn statement(object: &[u8]) -> Option<Bytes> {
     let text = json::string(json::member(object, "Statement").ok().flatten()?).ok()?;
     let mut renamed = String::with_capacity(text.len());
@@ -85,8 +87,8 @@ fn statements(body: &Bytes) -> Option<Bytes> {
     json::splice_members(body, &changes).ok().map(Bytes::from)
 }
 
-/// The transaction with another name for its missing tables, if it has one. Without its token: the store would remember the token with another request than
-/// the client's.
+/// The transaction with another name for its missing tables, if it has one. Without its token: the
+/// store would remember the token with another request than the client's.
 fn transaction(body: &Bytes, missing: &[String]) -> Option<Bytes> {
     let name = quoted();
     let is_missing = |action: &[u8]| {

@@ -28,7 +28,8 @@ async fn a_connection_too_many_is_told_to_come_again() {
     for client in &mut open {
         assert_eq!(client.send(&get).await.status, 200, "the others go on");
     }
-    // One that says nothing does not hold its place for long, and many at once are closed without a word.
+    // One that says nothing does not hold its place for long, and many at once are closed without a
+    // word.
     let mut silent = Vec::new();
     for _ in 0..200 {
         silent.push(Client::to(server.address).await);

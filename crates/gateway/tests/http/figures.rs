@@ -1,5 +1,6 @@
-//! What hostile clients cost in memory, at the default limits: `cargo test -p heatsink-gateway --test http figures -- --ignored --nocapture
-//! --test-threads=1`, one at a time, because they read the process's own peak.
+//! What hostile clients cost in memory, at the default limits: `cargo test -p heatsink-gateway
+//! --test http figures -- --ignored --nocapture --test-threads=1`, one at a time, because they read
+//! the process's own peak.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Memory that the work on requests takes: large Queries of sharded keys together, beside ordinary requests.
+//! Memory that the work on requests takes: large Queries of sharded keys together, beside ordinary
+//! requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -9,8 +9,9 @@ use tokio::net::TcpStream;
 use crate::client::{Client, head, post};
 use crate::server::{alive, limits, server};
 
-/// Sends `count` requests, reads none of their answers, and waits until the server is done with those that it takes. What it has read never
-/// ends with a whole request, or hardly ever: heads are long.
+/// Sends `count` requests, reads none of their answers, and waits until the server is done with
+/// those that it takes. What it has read never ends with a whole request, or hardly ever: heads are
+/// long.
 pub async fn flood(address: SocketAddr, count: usize) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let body = br#"{"TableName":"abc"}"#;

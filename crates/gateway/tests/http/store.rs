@@ -41,7 +41,8 @@ impl Double {
         self.state.lock().unwrap().large = bytes;
     }
 
-    /// Later answers come after this time, but for descriptions of tables: the first request for one waits for them too.
+    /// Later answers come after this time, but for descriptions of tables: the first request for
+    /// one waits for them too.
     pub fn hold(&self, hold: Duration) {
         self.state.lock().unwrap().hold = hold;
     }

@@ -1,4 +1,5 @@
-//! Memory that clients make the server hold: answers that they do not read, bodies that they send by half.
+//! Memory that clients make the server hold: answers that they do not read, bodies that they send
+//! by half.
 
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ async fn a_client_that_takes_nothing_of_its_answer_is_cut_off() {
     tokio::time::sleep(Duration::from_millis(2500)).await;
     let taken = client.drain().await;
     assert!(taken < 32 * MB, "{taken} bytes");
-    // One that reads slowly, but reads, gets all of it: in steps of a quarter of a second, over several times the limit.
+    // One that reads slowly, but reads, gets all of it: in steps of a quarter of a second, over
+    // several times the limit.
     let mut client = Client::to(server.address).await;
     client.write(&post("Query", br#"{"TableName":"abc"}"#)).await;
     for _ in 0..8 {
@@ -54,7 +56,8 @@ async fn answers_that_are_not_read_are_bounded_together() {
     assert_eq!(Client::to(server.address).await.send(&update).await.status, 200);
     tokio::time::sleep(Duration::from_millis(2500)).await;
     assert_eq!(third.send(&query).await.status, 200, "the connection goes on");
-    // Each was due after a second, for others needed the room. Once one is cut off there is room, and the other may go on.
+    // Each was due after a second, for others needed the room. Once one is cut off there is room,
+    // and the other may go on.
     let taken = [one.drain().await, two.drain().await];
     assert!(taken.iter().any(|taken| *taken < 30 * MB), "{taken:?}");
 }

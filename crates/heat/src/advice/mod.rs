@@ -1,6 +1,8 @@
-//! What would help one key that was seen hot, what it costs, and why nothing should be done where nothing should.
+//! What would help one key that was seen hot, what it costs, and why nothing should be done where
+//! nothing should.
 //!
-//! Not here: how heat is measured, shard counts by given rates ([`shards`](crate::advise)), when advice is acted on ([`policy`](crate::policy)).
+//! Not here: how heat is measured, shard counts by given rates ([`shards`](crate::advise)), when
+//! advice is acted on ([`policy`](crate::policy)).
 
 mod observed;
 mod split;
@@ -77,7 +79,8 @@ impl Diagnosis {
 }
 
 impl Observed {
-    /// Which share of a partition's write units and read units the key's busiest partition takes, if no two of its shards share one.
+    /// Which share of a partition's write units and read units the key's busiest partition takes,
+    /// if no two of its shards share one.
     fn filled(&self) -> (f64, f64) {
         let shards = f64::from(self.shards.max(1));
         (self.peak_writes.max(self.writes) / shards / PARTITION_WRITES, self.reads / shards / PARTITION_READS)
@@ -164,7 +167,8 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
     let advice = advise(asked);
     let wanted = advice.recommended.filter(|row| row.shards > seen.shards.max(1));
     let Some(row) = wanted else {
-        // Its shards are enough, and it is throttled: by two shards on one partition, or by the table's own limit.
+        // Its shards are enough, and it is throttled: by two shards on one partition, or by the
+        // table's own limit.
         if assess(&asked, seen.shards.max(1)).risk <= asked.risk {
             let sentence = format!(
                 "{load}, which its {} shards carry. What is throttled is another limit: the table's or the account's",

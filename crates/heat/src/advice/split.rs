@@ -1,4 +1,5 @@
-//! Whether DynamoDB's own split of a hot partition can help a key (docs/explain/partitions.md#split-for-heat).
+//! Whether DynamoDB's own split of a hot partition can help a key
+//! (docs/explain/partitions.md#split-for-heat).
 
 use serde::Serialize;
 

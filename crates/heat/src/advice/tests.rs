@@ -1,4 +1,5 @@
-//! What is advised for keys that burn, that DynamoDB heals, and that no shards help; and the bounds of it for any key.
+//! What is advised for keys that burn, that DynamoDB heals, and that no shards help; and the bounds
+//! of it for any key.
 
 use proptest::prelude::*;
 
@@ -83,7 +84,8 @@ fn a_key_that_no_shard_count_carries_is_said() {
 }
 
 proptest! {
-    /// Advice is for keys that need it, never fewer shards than there are, and never beyond what a rule takes.
+    /// Advice is for keys that need it, never fewer shards than there are, and never beyond what a
+    /// rule takes.
     #[test]
     fn advice_holds_its_bounds(
         writes in 0.0..20_000.0f64, over in 1.0..2.0f64, reads in 0.0..9_000.0f64, queries in 0.0..500.0f64,

@@ -45,7 +45,8 @@ pub(super) struct Collected {
     pub prefixes_differ: bool,
     /// Whether the times are numbers of milliseconds.
     pub milliseconds: bool,
-    /// The item that most writes may go to, by its sort key, and by how many writes it leads all others together (Boyer and Moore's vote).
+    /// The item that most writes may go to, by its sort key, and by how many writes it leads all
+    /// others together (Boyer and Moore's vote).
     candidate: u64,
     lead: u64,
     /// Writes of known items: those that the vote is of.
@@ -123,7 +124,8 @@ impl Collected {
 
     /// Whether at least half of the writes went to one item.
     pub(super) fn is_one_item(&self) -> bool {
-        // A lead of none proves nothing; half of all writes do: the item has them all, and half of the rest.
+        // A lead of none proves nothing; half of all writes do: the item has them all, and half of
+        // the rest.
         self.lead * 2 >= self.voted && self.lead > 1
     }
 

@@ -1,15 +1,19 @@
-//! Cuts a file into JSON values, with the line of each: one value a line, or documents that are written over several lines.
+//! Cuts a file into JSON values, with the line of each: one value a line, or documents that are
+//! written over several lines.
 //!
-//! A file is taken for lines if its first line is a value of its own, or is cut off; for documents if that line ends where a printer breaks a line, or
-//! is longer than any item. Of a document, the elements of an array at the top, and of the members `Items` and `Records` of an object there, are values by
-//! themselves, so that the output of one long Scan needs no more memory than one item.
+//! A file is taken for lines if its first line is a value of its own, or is cut off; for documents
+//! if that line ends where a printer breaks a line, or is longer than any item. Of a document, the
+//! elements of an array at the top, and of the members `Items` and `Records` of an object there,
+//! are values by themselves, so that the output of one long Scan needs no more memory than one
+//! item.
 //!
-//! Memory is bounded by [`LONGEST`]. Sans-IO: bytes in, values out. Not here: what the values mean ([`records`](super::records)).
+//! Memory is bounded by [`LONGEST`]. Sans-IO: bytes in, values out. Not here: what the values mean
+//! ([`records`](super::records)).
 
 use std::ops::ControlFlow;
 
-/// The longest value that is taken, in bytes of JSON. An item has at most 400 KB, and a byte takes at most six as an escape: 2.4 MB, and twice that in a stream
-/// record with both images.
+/// The longest value that is taken, in bytes of JSON. An item has at most 400 KB, and a byte takes
+/// at most six as an escape: 2.4 MB, and twice that in a stream record with both images.
 pub const LONGEST: usize = 16 << 20;
 
 /// A piece of a file.
@@ -59,7 +63,8 @@ enum State {
 #[derive(Debug, Default)]
 struct Document {
     depth: usize,
-    /// The depth at which values begin: 0 for those at the top, 1 for the elements of an array there, 2 for those of a member.
+    /// The depth at which values begin: 0 for those at the top, 1 for the elements of an array
+    /// there, 2 for those of a member.
     level: usize,
     in_string: bool,
     escaped: bool,

@@ -1,6 +1,8 @@
-//! What recorded requests asked of one partition key: write and read units by second, and what the requests have in common.
+//! What recorded requests asked of one partition key: write and read units by second, and what the
+//! requests have in common.
 //!
-//! Where only a share of the requests is recorded, a second may hold too few of them to tell a rate. Then the rate is that of a minute, or of an hour.
+//! Where only a share of the requests is recorded, a second may hold too few of them to tell a
+//! rate. Then the rate is that of a minute, or of an hour.
 //!
 //! Not here: what follows from it ([`traffic_verdict`](super::traffic_verdict)).
 
@@ -15,7 +17,8 @@ use crate::{PARTITION_READS, PARTITION_WRITES};
 
 /// Windows over which rates are taken, in seconds: the first one in which enough was recorded.
 const WINDOWS: [i64; 3] = [1, 60, 3_600];
-/// A rate tells enough if three standard deviations of its sampling are no more than this share of it.
+/// A rate tells enough if three standard deviations of its sampling are no more than this share of
+/// it.
 const CERTAIN: f64 = 0.5;
 /// The bytes of a sort key that are compared.
 const PREFIX: usize = 40;
@@ -58,7 +61,8 @@ struct Units {
 pub(super) struct Peak {
     /// Units a second.
     pub units: f64,
-    /// Three standard deviations of what a sample adds to them and takes from them; 0 where all requests are recorded.
+    /// Three standard deviations of what a sample adds to them and takes from them; 0 where all
+    /// requests are recorded.
     pub error: f64,
     /// Seconds of the window.
     pub window: i64,
@@ -69,7 +73,8 @@ pub(super) struct Peak {
 /// What is told of a key by recorded requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Asked {
-    /// How wrong the write units may be, because only a share of the requests is recorded; 0 where all are.
+    /// How wrong the write units may be, because only a share of the requests is recorded; 0 where
+    /// all are.
     pub error_units: f64,
     /// Read units a second in the busiest window of reads.
     pub peak_read_units: f64,

@@ -1,9 +1,11 @@
-//! Analyses the items of a table by key, its stream records, or recorded requests: the patterns of keys, the number of keys of each, the largest key, the fastest write
-//! rate, and what to do.
+//! Analyses the items of a table by key, its stream records, or recorded requests: the patterns of
+//! keys, the number of keys of each, the largest key, the fastest write rate, and what to do.
 //!
-//! Rates of items come from times in sort keys, so they count what was written once and still exists: overwrites, updates, deletes and reads leave no trace
-//! in items. If sort keys hold no time, the report has no rate. Rates of stream records are measured: every write that changed something has one, but for
-//! those that were throttled, and reads. Those of recorded requests have both.
+//! Rates of items come from times in sort keys, so they count what was written once and still
+//! exists: overwrites, updates, deletes and reads leave no trace in items. If sort keys hold no
+//! time, the report has no rate. Rates of stream records are measured: every write that changed
+//! something has one, but for those that were throttled, and reads. Those of recorded requests have
+//! both.
 //!
 //! Sans-IO: items, records or accesses in, a report out. Not here: reading a table or files.
 
@@ -41,8 +43,9 @@ use recorded::Recorded;
 pub use report::{Key, Pattern, Report, Totals};
 use seen::Seen;
 
-/// Analyses the items of one table, its writes, or the requests for it; only one of these. It remembers every key and the seconds in which it was written, so its memory grows by up to
-/// 200 bytes for each item.
+/// Analyses the items of one table, its writes, or the requests for it; only one of these. It
+/// remembers every key and the seconds in which it was written, so its memory grows by up to 200
+/// bytes for each item.
 #[derive(Debug, Default)]
 pub struct Audit {
     keys: HashMap<Vec<u8>, Collected>,
@@ -50,7 +53,8 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Adds a whole item. `partition` and `sort` are the names of its keys; an item without its partition key is ignored.
+    /// Adds a whole item. `partition` and `sort` are the names of its keys; an item without its
+    /// partition key is ignored.
     pub fn add_item(&mut self, item: &Item, partition: &str, sort: Option<&str>) {
         let key = match item.get(partition) {
             Some(Value::S(text) | Value::N(text)) => text.as_bytes(),
@@ -66,7 +70,8 @@ impl Audit {
         self.add(key, sort, item_size(item));
     }
 
-    /// Adds an item: its partition key (UTF-8 of a string or a number, raw binary), its sort key, its size in bytes.
+    /// Adds an item: its partition key (UTF-8 of a string or a number, raw binary), its sort key,
+    /// its size in bytes.
     pub fn add(&mut self, partition: &[u8], sort: Option<SortKey<'_>>, bytes: usize) {
         self.collect(partition, |key| key.add(sort, bytes));
     }
@@ -101,8 +106,8 @@ impl Audit {
         self.reported(table, None, Some(recorded))
     }
 
-    /// The report on a sample that was read evenly from a table of about `of` items. Its rates and sizes are
-    /// lower bounds, and it says nothing about keys that were not read.
+    /// The report on a sample that was read evenly from a table of about `of` items. Its rates and
+    /// sizes are lower bounds, and it says nothing about keys that were not read.
     pub fn report_sample(&self, table: &str, of: u64) -> Report {
         let items: u64 = self.keys.values().map(|key| key.items).sum();
         self.reported(table, Some(Sample { items, of }), None)
@@ -156,8 +161,9 @@ impl Audit {
 
 type Group<'a> = Vec<&'a (String, &'a Collected)>;
 
-/// Keys of a pattern that stand out are patterns of their own, so that advice on them is no advice on the others: those that are written nearly as fast as a partition
-/// accepts, or, where no rate is known, those with a large share of the items.
+/// Keys of a pattern that stand out are patterns of their own, so that advice on them is no advice
+/// on the others: those that are written nearly as fast as a partition accepts, or, where no rate
+/// is known, those with a large share of the items.
 fn apart<'a>(context: Context<'_>, name: String, keys: Group<'a>) -> Vec<(String, Group<'a>)> {
     let mut sizes: Vec<u64> = keys.iter().map(|(_, of)| of.items).collect();
     sizes.sort_unstable();

@@ -1,7 +1,7 @@
 //! Groups keys by pattern: `THREAT#{id}` for `THREAT#acme`, `THREAT#globex` and a hundred more.
 //!
-//! Times, UUIDs, long hexadecimal numbers and digits are masked everywhere. The rest is cut at `#`, `|`, `/` and `:`, and a part with more different
-//! words than a program would name is an id.
+//! Times, UUIDs, long hexadecimal numbers and digits are masked everywhere. The rest is cut at `#`,
+//! `|`, `/` and `:`, and a part with more different words than a program would name is an id.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,8 @@ pub(super) fn of(keys: &[(&str, u64)]) -> Vec<String> {
     all.into_iter().map(|(parts, _)| parts.concat()).collect()
 }
 
-/// Replaces the words at one place by an id, in keys that are equal before it and have as many parts.
+/// Replaces the words at one place by an id, in keys that are equal before it and have as many
+/// parts.
 fn fold(all: &mut [(Parts, u64)], place: usize) {
     let mut groups: BTreeMap<(Parts, usize), BTreeMap<String, u64>> = BTreeMap::new();
     for (parts, items) in all.iter() {
@@ -123,8 +124,8 @@ fn mask_word(word: &str) -> String {
     masked
 }
 
-/// A pattern as a rule names its keys: every mask becomes a `*`, and so do bytes that are no text. It matches all keys of the
-/// pattern, and may match more.
+/// A pattern as a rule names its keys: every mask becomes a `*`, and so do bytes that are no text.
+/// It matches all keys of the pattern, and may match more.
 pub(super) fn glob(pattern: &str) -> String {
     let mut glob = String::with_capacity(pattern.len());
     let mut rest = pattern;

@@ -1,7 +1,9 @@
-//! What a JSON value of a file is (an item of an export, an item by itself, a page of a Scan, a stream record), and what it tells the audit.
+//! What a JSON value of a file is (an item of an export, an item by itself, a page of a Scan, a
+//! stream record), and what it tells the audit.
 //!
-//! A file is told by what is in it. Items and records are never counted together, because items show what is there and records what was written.
-//! Not here: cutting a file into values ([`framing`](super::framing)), opening files.
+//! A file is told by what is in it. Items and records are never counted together, because items
+//! show what is there and records what was written. Not here: cutting a file into values
+//! ([`framing`](super::framing)), opening files.
 
 mod keys;
 mod unreadable;
@@ -50,12 +52,14 @@ enum What {
 }
 
 impl Records {
-    /// Of a table whose key attributes have these names. Records of a table without a sort key need none.
+    /// Of a table whose key attributes have these names. Records of a table without a sort key need
+    /// none.
     pub fn new(keys: Option<KeyNames>) -> Self {
         Records { keys, ..Records::default() }
     }
 
-    /// Keeps the writes of stream records, to be held against recorded requests: some 24 bytes each.
+    /// Keeps the writes of stream records, to be held against recorded requests: some 24 bytes
+    /// each.
     #[must_use]
     pub fn keeping_writes(self) -> Self {
         Records { streamed: Some(Streamed::default()), ..self }
@@ -101,7 +105,8 @@ impl Records {
         if heatsink_trace::is_trace(text) {
             return Err(Unreadable::Recording);
         }
-        // What an export has, line after line, is passed over once. What is not quite so is looked at below.
+        // What an export has, line after line, is passed over once. What is not quite so is looked
+        // at below.
         let exported = value.strip_prefix(br#"{"Item":"#).and_then(|rest| rest.strip_suffix(b"}"));
         if let Some(item) = exported.filter(|item| is_item(item))
             && let Ok(read) = self.item(item)
@@ -259,7 +264,8 @@ fn is_item(raw: &[u8]) -> bool {
     if value.starts_with(b"}") {
         return true;
     }
-    // `{"S":"a"}` is a value, `{"pk":{"S":"a"}}` an item. An attribute may be named S, but is an object then.
+    // `{"S":"a"}` is a value, `{"pk":{"S":"a"}}` an item. An attribute may be named S, but is an
+    // object then.
     let Ok(Some((_, first))) = json::first_member(raw) else { return false };
     first.starts_with(b"{")
 }
@@ -274,7 +280,8 @@ fn holds(raw: &[u8], text: &str) -> bool {
     memchr::memmem::find(raw, text.as_bytes()).is_some()
 }
 
-/// The second of a record: a number of seconds, milliseconds or microseconds, as a function, a stream or Kinesis has it, or ISO-8601 text.
+/// The second of a record: a number of seconds, milliseconds or microseconds, as a function, a
+/// stream or Kinesis has it, or ISO-8601 text.
 #[allow(clippy::cast_possible_truncation, reason = "in range")]
 fn second(raw: &[u8]) -> Option<i64> {
     if raw.starts_with(b"\"") {

@@ -20,11 +20,13 @@ pub struct Report {
     /// The seconds from the first to the last time. `None` without times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
-    /// Of a sample: the share of the table's items that was read, from 0 to 1, by the table's item count. Items of a key are stored
-    /// together, so this is about the probability that a key was read.
+    /// Of a sample: the share of the table's items that was read, from 0 to 1, by the table's item
+    /// count. Items of a key are stored together, so this is about the probability that a key was
+    /// read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_read: Option<f64>,
-    /// Keys in the form of a shard's physical key: those of a sharded table, read as they are stored.
+    /// Keys in the form of a shard's physical key: those of a sharded table, read as they are
+    /// stored.
     #[serde(skip_serializing_if = "is_none")]
     pub shard_keys: u64,
     /// The patterns, those with something to do first, then by items.
@@ -39,7 +41,8 @@ pub struct Totals {
     pub index: Option<String>,
     /// The share of its requests that was throttled.
     pub throttled_share: f64,
-    /// The share of its requests that are of no one key, or of one that is not known: Scans, and some statements of PartiQL.
+    /// The share of its requests that are of no one key, or of one that is not known: Scans, and
+    /// some statements of PartiQL.
     pub without_key_share: f64,
 }
 

@@ -6,7 +6,8 @@ use super::report::Key;
 
 /// The longest key that a sentence shows, in characters.
 pub(super) const SHOWN: usize = 60;
-/// A collection of this size should be bounded: DynamoDB's partitions hold 10 GB, and a read of old items pages through all of it.
+/// A collection of this size should be bounded: DynamoDB's partitions hold 10 GB, and a read of old
+/// items pages through all of it.
 pub(super) const LARGE: f64 = 1e9;
 /// What is known of a pattern.
 pub(super) struct Seen<'a> {

@@ -1,4 +1,5 @@
-//! Reads the time in a sort key: an ISO-8601 text anywhere in it, without conversion of its zone, or a number since 1970.
+//! Reads the time in a sort key: an ISO-8601 text anywhere in it, without conversion of its zone,
+//! or a number since 1970.
 
 use heatsink_layout::{Bucket, Granularity, SortKey};
 

@@ -1,4 +1,5 @@
-//! Which keys matter: patterns, rates, verdicts, on tables like the accounts'; and that any keys are taken.
+//! Which keys matter: patterns, rates, verdicts, on tables like the accounts'; and that any keys
+//! are taken.
 
 use super::*;
 

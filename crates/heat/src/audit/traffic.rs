@@ -1,4 +1,5 @@
-//! Recorded requests as a source of the audit: a trace tells of many tables and indexes, and each of them has an [`Audit`] of its own.
+//! Recorded requests as a source of the audit: a trace tells of many tables and indexes, and each
+//! of them has an [`Audit`] of its own.
 //!
 //! Not here: the lines of a trace (`heatsink-trace`), opening its file.
 
@@ -153,7 +154,8 @@ impl Traffic {
     /// The report on one of them.
     pub fn report(&self, place: &Place) -> Option<Report> {
         let of = self.places.get(place)?;
-        // A trace says what it knows of a table before the first access; without it nothing stands in the way of shards.
+        // A trace says what it knows of a table before the first access; without it nothing stands
+        // in the way of shards.
         let known = self.tables.get(&place.table).copied();
         let known = known.unwrap_or(Known { sort_key: true, local_index: false });
         let Recording { hashed, seconds, .. } = self.recording();

@@ -1,4 +1,5 @@
-//! What to do about a pattern of keys by recorded requests: what a gateway that sees them advises ([`advice`](crate::advice)).
+//! What to do about a pattern of keys by recorded requests: what a gateway that sees them advises
+//! ([`advice`](crate::advice)).
 //!
 //! Not here: verdicts by items and stream records ([`verdict`](super::verdict)).
 

@@ -8,7 +8,8 @@ use super::seen::{LARGE, SHOWN, Seen};
 use super::traffic_verdict;
 use crate::{Asked, DEFAULT_RISK, PARTITION_WRITES, advise};
 
-/// A key is near a partition's ceiling from half of it on, because the items that still exist understate what was written.
+/// A key is near a partition's ceiling from half of it on, because the items that still exist
+/// understate what was written.
 const NEAR: f64 = PARTITION_WRITES / 2.0;
 /// Writes that were measured understate less: only what was throttled left no record.
 const NEAR_MEASURED: f64 = PARTITION_WRITES * 0.7;
@@ -87,7 +88,8 @@ fn of_what_was_read(seen: &Seen<'_>) -> Verdict {
         }
         let item = (busiest.bytes / busiest.items.max(1)).clamp(1, 409_600);
         let item = u32::try_from(item).unwrap_or(u32::MAX);
-        // What is still there understates what was written, so a key that nears the ceiling is taken to reach it.
+        // What is still there understates what was written, so a key that nears the ceiling is
+        // taken to reach it.
         let writes = (peak.max(PARTITION_WRITES) / crate::units_per_write(item)).ceil();
         let advice = advise(Asked {
             writes,

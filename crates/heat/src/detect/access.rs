@@ -36,7 +36,8 @@ pub enum Outcome {
 /// One item, page or statement of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// The logical partition key; `None` for a Scan, or where the key is not known. It counts for the part's totals only.
+    /// The logical partition key; `None` for a Scan, or where the key is not known. It counts for
+    /// the part's totals only.
     pub key: Option<Key<'a>>,
     /// Thousandths of the capacity units that it takes.
     pub units: u64,

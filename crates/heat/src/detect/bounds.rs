@@ -1,8 +1,9 @@
 //! How far a sum may be off because its parts were drawn, and not all counted.
 //!
-//! The sum of drawn weights is a weighted sum of Poisson counts. Its bounds are quantiles of gamma distributions with the same mean and variance (Fay and
-//! Feuer, "Confidence intervals for directly standardized rates", 1997), which hold for few draws too, also for none. The quantiles are Wilson and
-//! Hilferty's: of a cube.
+//! The sum of drawn weights is a weighted sum of Poisson counts. Its bounds are quantiles of gamma
+//! distributions with the same mean and variance (Fay and Feuer, "Confidence intervals for directly
+//! standardized rates", 1997), which hold for few draws too, also for none. The quantiles are
+//! Wilson and Hilferty's: of a cube.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,8 @@ impl Drawn {
         self.units - quantile(self.units, self.variance, -SIGMAS)
     }
 
-    /// By how much it may be more. `one`: what the next draw would stand for; 0 where all are counted.
+    /// By how much it may be more. `one`: what the next draw would stand for; 0 where all are
+    /// counted.
     pub fn above(self, one: f64) -> f64 {
         quantile(self.units + one, self.variance + one * one, SIGMAS) - self.units
     }
@@ -59,7 +61,8 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_tables() {
-        // Exact Poisson limits for 0, 1, 10 and 100 counts, each side with a chance of 0.00135 (Python: scipy.stats.chi2.ppf).
+        // Exact Poisson limits for 0, 1, 10 and 100 counts, each side with a chance of 0.00135
+        // (Python: scipy.stats.chi2.ppf).
         for (count, low, high) in
             [(0.0, 0.0, 6.608), (1.0, 0.00135, 8.900), (10.0, 3.084, 23.63), (100.0, 72.61, 133.9)]
         {

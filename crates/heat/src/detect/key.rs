@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use heatsink_dynamo::KeyType;
 use serde::{Deserialize, Serialize};
 
-/// The longest key that is kept, in bytes: 2,048 bytes of a binary value take this many in base64. Longer ones are refused by DynamoDB.
+/// The longest key that is kept, in bytes: 2,048 bytes of a binary value take this many in base64.
+/// Longer ones are refused by DynamoDB.
 pub(super) const LONGEST: usize = 2_732;
 /// Keys up to this length need no allocation.
 const INLINE: usize = 40;
@@ -60,7 +61,8 @@ impl StoredKey {
     }
 }
 
-/// A key in a report. Its text may hold anything that a client can send: markup, line ends, control sequences. Whoever shows it escapes it.
+/// A key in a report. Its text may hold anything that a client can send: markup, line ends, control
+/// sequences. Whoever shows it escapes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShownKey {
     /// Its type.

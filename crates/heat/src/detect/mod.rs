@@ -1,10 +1,12 @@
-//! Which keys are hot now: counts the capacity units of each partition key that requests ask for, and tells the hottest ones.
+//! Which keys are hot now: counts the capacity units of each partition key that requests ask for,
+//! and tells the hottest ones.
 //!
-//! Traffic is counted in parts: reads and writes of each table and index. A part has [`COUNTERS`] counters, however many keys there are
-//! ([`space_saving`]), in windows of a second: one is counted in, the one before it is told. Rates are by the measured length of a window.
+//! Traffic is counted in parts: reads and writes of each table and index. A part has [`COUNTERS`]
+//! counters, however many keys there are ([`space_saving`]), in windows of a second: one is counted
+//! in, the one before it is told. Rates are by the measured length of a window.
 //!
-//! Sans-IO: accesses and the time in, rates out. Not here: which keys a request has and what it costs (`gateway`), rates over hours
-//! (`history`), what to do about a key.
+//! Sans-IO: accesses and the time in, rates out. Not here: which keys a request has and what it
+//! costs (`gateway`), rates over hours (`history`), what to do about a key.
 
 mod access;
 mod bounds;
@@ -34,21 +36,25 @@ use key::Room;
 use part::Part;
 use shards::{ShardCount, ShardCounts};
 
-/// Counters of a part in a window. A key is found if it has more than a thousandth of the part's units, ten times below the one percent from which a key
-/// matters: a partition takes 1,000 write units a second, and what is less than a hundredth of a part is hot only where the part takes 100,000.
+/// Counters of a part in a window. A key is found if it has more than a thousandth of the part's
+/// units, ten times below the one percent from which a key matters: a partition takes 1,000 write
+/// units a second, and what is less than a hundredth of a part is hot only where the part takes
+/// 100,000.
 pub const COUNTERS: usize = 1_000;
 /// The least length of a window, in milliseconds: over a second DynamoDB's own limits hold.
 pub const WINDOW: u64 = 1_000;
 /// The most parts that are counted apart. What is beyond them is counted together.
 pub const PARTS: usize = 512;
-/// The most bytes that counters and keys take, beyond the first few counters of every part (3 MB if there are as many parts as there may be).
+/// The most bytes that counters and keys take, beyond the first few counters of every part (3 MB if
+/// there are as many parts as there may be).
 pub const BYTES: usize = 9 << 20;
 
 /// A part of a [`Detector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartId(usize);
 
-/// Counts accesses. The time that it is given is in milliseconds, of any clock that does not go back.
+/// Counts accesses. The time that it is given is in milliseconds, of any clock that does not go
+/// back.
 #[derive(Debug)]
 pub struct Detector {
     /// The first two take what is beyond [`PARTS`].
@@ -61,14 +67,16 @@ pub struct Detector {
     began: u64,
     /// How long the window before it took, in milliseconds.
     frozen: u64,
-    /// How many accesses one stands for that is drawn in the window that is counted in, and in the one before it, at most.
+    /// How many accesses one stands for that is drawn in the window that is counted in, and in the
+    /// one before it, at most.
     weights: [u32; 2],
     counters: usize,
     bytes: usize,
 }
 
 impl Detector {
-    /// A detector that has counted nothing. `seed` decides the hashes of keys: clients must not know it.
+    /// A detector that has counted nothing. `seed` decides the hashes of keys: clients must not
+    /// know it.
     pub fn new(seed: u64, now: u64) -> Self {
         Detector::with(seed, now, COUNTERS, BYTES)
     }
@@ -90,7 +98,8 @@ impl Detector {
         }
     }
 
-    /// The part of that name; from [`PARTS`] on one that is shared by all further ones. Parts are few, and looked for one after another: keep the id.
+    /// The part of that name; from [`PARTS`] on one that is shared by all further ones. Parts are
+    /// few, and looked for one after another: keep the id.
     pub fn part(&mut self, table: &Arc<str>, index: Option<&Arc<str>>, kind: Kind) -> PartId {
         let name = PartName { table: Some(Arc::clone(table)), index: index.cloned(), kind };
         let known = self.parts.iter().position(|part| part.name == name);
@@ -108,7 +117,8 @@ impl Detector {
         self.parts.get(part.0).map(|part| &part.name)
     }
 
-    /// Counts one access. Gives the signs of the key where this access is to be examined: one of several.
+    /// Counts one access. Gives the signs of the key where this access is to be examined: one of
+    /// several.
     #[inline]
     pub fn count(&mut self, now: u64, part: PartId, access: &Access<'_>) -> Option<&mut Signs> {
         self.advance(now);
@@ -117,13 +127,15 @@ impl Detector {
         self.parts.get_mut(part.0)?.count(self.number, access, hash, &mut self.room)
     }
 
-    /// From now on one that is counted stands for so many, at most: what is not seen until the window ends may be as much.
+    /// From now on one that is counted stands for so many, at most: what is not seen until the
+    /// window ends may be as much.
     #[inline]
     pub fn draws(&mut self, weight: u32) {
         self.weights[0] = self.weights[0].max(weight);
     }
 
-    /// The shards of these keys are measured from the next window on: as many as [`SHARDS`] has room for, the first ones first.
+    /// The shards of these keys are measured from the next window on: as many as [`SHARDS`] has
+    /// room for, the first ones first.
     pub fn measure_shards<'a>(&mut self, keys: impl IntoIterator<Item = (&'a PartName, &'a ShownKey, u16)>) {
         let (parts, hash) = (&self.parts, &self.hash);
         let place = |(name, key, shards): (&PartName, &ShownKey, u16)| {
@@ -138,7 +150,8 @@ impl Detector {
         !self.shards.is_empty()
     }
 
-    /// Counts what a physical request asks of one shard of a logical key, where that is measured. It counts for nothing else.
+    /// Counts what a physical request asks of one shard of a logical key, where that is measured.
+    /// It counts for nothing else.
     pub fn count_shard(&mut self, now: u64, part: PartId, shard: u16, access: &Access<'_>) {
         self.advance(now);
         let Some(key) = access.key else { return };
@@ -154,7 +167,8 @@ impl Detector {
         hash_of(&self.hash, bytes)
     }
 
-    /// Ends the window if it is due. A window in which nobody called for long is as long as it took.
+    /// Ends the window if it is due. A window in which nobody called for long is as long as it
+    /// took.
     #[inline]
     pub fn advance(&mut self, now: u64) {
         if now.saturating_sub(self.began) >= WINDOW {
@@ -184,12 +198,14 @@ impl Detector {
         self.began + WINDOW
     }
 
-    /// The number of the window that is counted in: another one means that there is a new last window.
+    /// The number of the window that is counted in: another one means that there is a new last
+    /// window.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The parts of the last window that ended, with at most `keys` keys each. Parts without traffic are left out.
+    /// The parts of the last window that ended, with at most `keys` keys each. Parts without
+    /// traffic are left out.
     pub fn heat(&self, keys: usize) -> Vec<PartHeat> {
         let parts = self.parts.iter().enumerate();
         let shards = |at: usize| move |hash: u64| self.shards.of(self.number - 1, (at, hash));

@@ -9,7 +9,8 @@ use super::key::Room;
 use super::signs::Signs;
 use super::space_saving::SpaceSaving;
 
-/// Where all requests are counted, one in so many of a key's is examined for signs, the first among them.
+/// Where all requests are counted, one in so many of a key's is examined for signs, the first among
+/// them.
 const EXAMINED: u64 = 8;
 
 /// What a part is of.
@@ -53,7 +54,8 @@ impl Part {
         Part { name, windows: [window(), window()] }
     }
 
-    /// Counts one access in window `number`; `hash`: of its key. Gives the signs of the key if this access is to be examined.
+    /// Counts one access in window `number`; `hash`: of its key. Gives the signs of the key if this
+    /// access is to be examined.
     pub(super) fn count(
         &mut self,
         number: u64,

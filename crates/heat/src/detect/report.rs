@@ -13,7 +13,8 @@ use super::space_saving::Counter;
 pub struct PartHeat {
     /// Of what.
     pub name: PartName,
-    /// Capacity units of all its requests, those that were throttled included: what is asked for, not what is served.
+    /// Capacity units of all its requests, those that were throttled included: what is asked for,
+    /// not what is served.
     pub units_per_s: f64,
     /// Requests; each item of a batch or transaction is one.
     pub requests_per_s: f64,
@@ -30,13 +31,16 @@ pub struct PartHeat {
 pub struct KeyHeat {
     /// The key.
     pub key: ShownKey,
-    /// Whether that is all of it: where there is no room, keys are cut, and nothing may be done to a key that is cut.
+    /// Whether that is all of it: where there is no room, keys are cut, and nothing may be done to
+    /// a key that is cut.
     pub is_whole: bool,
-    /// Capacity units, at most. The true rate is between this less the error and this, give or take the sampling error.
+    /// Capacity units, at most. The true rate is between this less the error and this, give or take
+    /// the sampling error.
     pub units_per_s: f64,
     /// How much of that may be other keys'.
     pub error_units_per_s: f64,
-    /// How much more or less it may be because accesses were drawn: in 99.7 % of windows no more. 0 where all were counted.
+    /// How much more or less it may be because accesses were drawn: in 99.7 % of windows no more. 0
+    /// where all were counted.
     pub sampling_error_units_per_s: f64,
     /// What of it was drawn.
     pub drawn: Drawn,
@@ -44,11 +48,14 @@ pub struct KeyHeat {
     pub requests_per_s: f64,
     /// Of these: throttled.
     pub throttled_per_s: f64,
-    /// Of those throttled: by the limit of one partition, as the store says. Other reasons are limits of the table or the account.
+    /// Of those throttled: by the limit of one partition, as the store says. Other reasons are
+    /// limits of the table or the account.
     pub throttled_by_partition_per_s: f64,
-    /// The share of writes whose sort key is above all before it in this window; `None` where too few were seen.
+    /// The share of writes whose sort key is above all before it in this window; `None` where too
+    /// few were seen.
     pub growing_sort_share: Option<f64>,
-    /// The share of writes whose sort key is that of the write before; `None` where too few were seen.
+    /// The share of writes whose sort key is that of the write before; `None` where too few were
+    /// seen.
     pub same_sort_share: Option<f64>,
     /// The share of reads that ask for the same as the read before; `None` where too few were seen.
     pub same_page_share: Option<f64>,
@@ -58,8 +65,8 @@ pub struct KeyHeat {
     pub shards: Vec<ShardHeat>,
 }
 
-/// A shard of a key in one window, by the physical requests for it. Their units are not those of the logical requests: a Query of N shards takes at least N
-/// times the least.
+/// A shard of a key in one window, by the physical requests for it. Their units are not those of
+/// the logical requests: a Query of N shards takes at least N times the least.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShardHeat {
     /// Capacity units.
@@ -69,9 +76,9 @@ pub struct ShardHeat {
 }
 
 impl PartHeat {
-    /// Of the window of that number, which took so many milliseconds, and in which accesses that were drawn stood for so many at most; `None` where nothing
-    /// was counted.
-    /// `shards`: of the key of that hash.
+    /// Of the window of that number, which took so many milliseconds, and in which accesses that
+    /// were drawn stood for so many at most; `None` where nothing was counted. `shards`: of the key
+    /// of that hash.
     pub(super) fn of<'a>(
         part: &Part,
         (number, millis, weight): (u64, u64, u32),

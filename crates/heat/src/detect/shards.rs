@@ -1,6 +1,7 @@
 //! What single shards of a few keys take, by the physical requests for them.
 //!
-//! Which keys these are is said from outside, once a window. A key is told of only in windows in which it was measured from the begin on.
+//! Which keys these are is said from outside, once a window. A key is told of only in windows in
+//! which it was measured from the begin on.
 //!
 //! Not here: which shard a physical request is for (`gateway`).
 
@@ -35,7 +36,8 @@ struct Measured {
 }
 
 impl ShardCounts {
-    /// These keys are measured from the window after `number` on: as many of them as [`SHARDS`] has room for, the first ones first.
+    /// These keys are measured from the window after `number` on: as many of them as [`SHARDS`] has
+    /// room for, the first ones first.
     pub(super) fn measure(&mut self, number: u64, keys: impl Iterator<Item = (Place, u16)>) {
         let mut kept = HashMap::new();
         let mut left = SHARDS;

@@ -1,4 +1,5 @@
-//! What the requests of one key have in common: whether sort keys only grow, whether one page is read again and again, how large items are.
+//! What the requests of one key have in common: whether sort keys only grow, whether one page is
+//! read again and again, how large items are.
 
 use std::hash::BuildHasher;
 
@@ -79,7 +80,8 @@ impl Signs {
         (self.writes > 1).then(|| f64::from(self.same_sort) / f64::from(self.writes - 1))
     }
 
-    /// The share of reads that ask for what the read before them asked for; `None` of fewer than two.
+    /// The share of reads that ask for what the read before them asked for; `None` of fewer than
+    /// two.
     pub(super) fn same_share(&self) -> Option<f64> {
         (self.reads > 1).then(|| f64::from(self.same) / f64::from(self.reads - 1))
     }

@@ -1,8 +1,10 @@
-//! Weighted Space-Saving (Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005): the heaviest
-//! keys of a stream in a fixed number of counters.
+//! Weighted Space-Saving (Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and
+//! top-k elements in data streams", 2005): the heaviest keys of a stream in a fixed number of
+//! counters.
 //!
-//! A key without a counter takes the smallest one and its count, which is its error. So of a total of N units over K counters every key with more
-//! than N/K has a counter, and its true count lies between the count less the error and the count.
+//! A key without a counter takes the smallest one and its count, which is its error. So of a total
+//! of N units over K counters every key with more than N/K has a counter, and its true count lies
+//! between the count less the error and the count.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -27,7 +29,8 @@ pub(super) struct Counter {
     pub(super) throttled: u64,
     /// Of those throttled: by a partition's own limit, as the store says.
     pub(super) throttled_by_partition: u64,
-    /// Of the units: those that were drawn and not counted, and their variance in thousandths squared.
+    /// Of the units: those that were drawn and not counted, and their variance in thousandths
+    /// squared.
     pub(super) drawn: u64,
     pub(super) variance: f64,
     /// The most units of one access.
@@ -36,7 +39,8 @@ pub(super) struct Counter {
     pub(super) key: StoredKey,
 }
 
-/// A counter in the heap, with the units that it had when it was put there or last looked at: never more than it has now.
+/// A counter in the heap, with the units that it had when it was put there or last looked at: never
+/// more than it has now.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     units: u64,
@@ -47,7 +51,8 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct SpaceSaving {
     counters: Vec<Counter>,
-    /// By the hash of the key: names are not compared. Two keys of one hash are one key here, once in 2^64 pairs.
+    /// By the hash of the key: names are not compared. Two keys of one hash are one key here, once
+    /// in 2^64 pairs.
     slots: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     /// The smallest counter is near its root. Empty until one is taken from a key.
     heap: Vec<Place>,
@@ -77,7 +82,8 @@ impl SpaceSaving {
     /// A counter for a key that has none.
     #[allow(clippy::cast_possible_truncation, reason = "at most a few thousand slots")]
     fn take(&mut self, key: Key<'_>, hash: u64, room: &mut Room) -> usize {
-        // Not once a counter was taken from a key: a counter that begins at zero would show too little of a key that had one before.
+        // Not once a counter was taken from a key: a counter that begins at zero would show too
+        // little of a key that had one before.
         if self.counters.len() == self.granted && self.heap.is_empty() {
             let more = self.granted.min(self.most - self.granted);
             if more > 0 && room.take(more * BYTES) {
@@ -118,7 +124,8 @@ impl SpaceSaving {
         slot
     }
 
-    /// The counter with the fewest units. Each place is brought up to date only when it comes to the root, so a counter that is added to costs nothing.
+    /// The counter with the fewest units. Each place is brought up to date only when it comes to
+    /// the root, so a counter that is added to costs nothing.
     #[allow(clippy::cast_possible_truncation, reason = "at most a few thousand slots")]
     fn smallest(&mut self) -> usize {
         if self.heap.is_empty() {
@@ -161,7 +168,8 @@ impl SpaceSaving {
         &self.counters
     }
 
-    /// The most thousandths of units that a key without a counter can have: at most the total over the number of counters.
+    /// The most thousandths of units that a key without a counter can have: at most the total over
+    /// the number of counters.
     pub(super) fn floor(&self) -> u64 {
         if self.counters.len() < self.granted {
             return 0;
@@ -170,7 +178,8 @@ impl SpaceSaving {
     }
 }
 
-/// Children of a place in the heap: four lie in one cache line, so the heap is half as deep as a binary one.
+/// Children of a place in the heap: four lie in one cache line, so the heap is half as deep as a
+/// binary one.
 const ARITY: usize = 4;
 
 /// Moves the place at `at` down to where no child is smaller.

@@ -1,4 +1,5 @@
-//! The bounds that Space-Saving promises, on streams that are kind to it and on streams that are not.
+//! The bounds that Space-Saving promises, on streams that are kind to it and on streams that are
+//! not.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -40,7 +41,8 @@ impl Judge {
         *requests += 1;
     }
 
-    /// Ends the window, which has begun at `began`, and judges what is shown of it. Keys of that share of all units must be shown.
+    /// Ends the window, which has begun at `began`, and judges what is shown of it. Keys of that
+    /// share of all units must be shown.
     fn judge(&mut self, began: u64, now: u64, share: f64) -> Vec<(u64, KeyHeat)> {
         self.detector.advance(now);
         assert_eq!(self.detector.window(), now - began);
@@ -103,8 +105,8 @@ proptest! {
     }
 }
 
-/// 10 million operations over a million keys, 1 million a second. Every key of one percent is found within two
-/// windows, which here is the first that ends.
+/// 10 million operations over a million keys, 1 million a second. Every key of one percent is found
+/// within two windows, which here is the first that ends.
 fn stream(mut next: impl FnMut(u64) -> (u64, u64)) -> Vec<Vec<(u64, KeyHeat)>> {
     let mut judge = Judge::new(COUNTERS, BYTES);
     let windows = (0..10).map(|window: u64| {
@@ -143,7 +145,8 @@ fn uniform_over_a_million_keys() {
     }
 }
 
-/// A key of 1.2 percent, all of it at the beginning of each thousand; then keys that come once each push at its counter, with large writes among them.
+/// A key of 1.2 percent, all of it at the beginning of each thousand; then keys that come once each
+/// push at its counter, with large writes among them.
 #[test]
 fn keys_that_rotate_to_evade() {
     if LARGE {

@@ -1,9 +1,11 @@
 //! Which requests are counted, and how many each of them stands for.
 //!
-//! The first [`EXACT`] requests for one item of a window are all counted, and the first [`EXACT`] items of batches. Of the others each is drawn by itself,
-//! so that the items of a batch, which often have one key, are not counted or left out together. A window's draws end with it.
+//! The first [`EXACT`] requests for one item of a window are all counted, and the first [`EXACT`]
+//! items of batches. Of the others each is drawn by itself, so that the items of a batch, which
+//! often have one key, are not counted or left out together. A window's draws end with it.
 //!
-//! Not here: counting ([`detect`](crate::detect)), and how far a count may be off (`detect::bounds`).
+//! Not here: counting ([`detect`](crate::detect)), and how far a count may be off
+//! (`detect::bounds`).
 
 mod random;
 #[cfg(test)]
@@ -13,12 +15,13 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 pub use random::Draws;
 
-/// So many of a window are counted one by one. Below that the time that it takes is no matter; beyond it, one key of a percent still makes hundreds of
-/// drawn requests.
+/// So many of a window are counted one by one. Below that the time that it takes is no matter;
+/// beyond it, one key of a percent still makes hundreds of drawn requests.
 const EXACT: u32 = 1_000;
 /// Of the others one in so many is drawn.
 const DRAWN: u32 = 32;
-/// From so many items of batches on, their number estimated, one in [`DRAWN_OF_MANY`] is drawn: to find one, the batch is read.
+/// From so many items of batches on, their number estimated, one in [`DRAWN_OF_MANY`] is drawn: to
+/// find one, the batch is read.
 const MANY: u32 = 16_000;
 const DRAWN_OF_MANY: u32 = 256;
 
@@ -48,7 +51,8 @@ impl Chosen {
     /// Every one.
     pub const ALL: Chosen = Chosen(u128::MAX);
 
-    /// Whether the item at that place is counted. No request has more than 100, of which the last places are left.
+    /// Whether the item at that place is counted. No request has more than 100, of which the last
+    /// places are left.
     pub const fn has(self, at: usize) -> bool {
         at < 128 && self.0 >> at & 1 == 1
     }
@@ -63,7 +67,8 @@ impl Chosen {
 #[derive(Debug)]
 pub struct Drawing {
     draws: Draws,
-    /// How many requests for one item each that is counted stands for, and how many items of batches.
+    /// How many requests for one item each that is counted stands for, and how many items of
+    /// batches.
     requests: AtomicU32,
     items: AtomicU32,
     /// How many requests for one item are passed over before the next one is drawn.
@@ -92,7 +97,8 @@ impl Drawing {
         }
     }
 
-    /// Whether a request for one item is counted. Few instructions: most requests of a busy gateway do no more here.
+    /// Whether a request for one item is counted. Few instructions: most requests of a busy gateway
+    /// do no more here.
     #[inline]
     pub fn request(&self, now: u64) -> Option<Draw> {
         let weight = self.requests.load(Ordering::Relaxed);
@@ -124,7 +130,8 @@ impl Drawing {
         Chosen(chosen)
     }
 
-    /// A request with so many accesses was counted in that window, which ends then. Gives how many each one that is counted stands for from now on, at most.
+    /// A request with so many accesses was counted in that window, which ends then. Gives how many
+    /// each one that is counted stands for from now on, at most.
     pub fn counted(&self, pace: &mut Pace, (window, ends): (u64, u64), draw: Draw, accesses: usize) -> u32 {
         if pace.window != window {
             *pace = Pace { window, ..Pace::default() };

@@ -4,7 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A linear congruential generator with Knuth's constants: a draw is two instructions beside a request. Two threads that draw at once may draw the same.
+/// A linear congruential generator with Knuth's constants: a draw is two instructions beside a
+/// request. Two threads that draw at once may draw the same.
 #[derive(Debug)]
 pub struct Draws(AtomicU64);
 
@@ -29,7 +30,8 @@ impl Draws {
         u32::try_from((self.next() >> 33) % u64::from(below.max(1))).unwrap_or_default()
     }
 
-    /// How many are passed over before the next one, where each is drawn by itself with a chance of one in `one_in`.
+    /// How many are passed over before the next one, where each is drawn by itself with a chance of
+    /// one in `one_in`.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -69,7 +69,8 @@ impl Counting {
         self.detector.draws(weight);
     }
 
-    /// A second in which each of its milliseconds has this traffic. Gives the keys that are shown, and the exact units of each.
+    /// A second in which each of its milliseconds has this traffic. Gives the keys that are shown,
+    /// and the exact units of each.
     fn second(&mut self, mut traffic: impl FnMut(&mut Self, u64)) -> Vec<(f64, KeyHeat)> {
         for milli in 0..1_000 {
             traffic(self, milli);

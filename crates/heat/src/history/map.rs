@@ -25,10 +25,11 @@ pub struct MapRow {
     pub units: Vec<f64>,
     /// Throttled requests a second, by column.
     pub throttled: Vec<f64>,
-    /// From which column on the key had how many shards; one before the first. In a column in which that changed, it is the later number.
+    /// From which column on the key had how many shards; one before the first. In a column in which
+    /// that changed, it is the later number.
     pub shards: Vec<(usize, u16)>,
-    /// What was measured of each shard, by its number; empty where nothing was in this span. Where all of them have nothing in a column, they were not
-    /// measured then.
+    /// What was measured of each shard, by its number; empty where nothing was in this span. Where
+    /// all of them have nothing in a column, they were not measured then.
     pub measured: Vec<MapShard>,
 }
 

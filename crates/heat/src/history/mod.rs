@@ -1,9 +1,12 @@
-//! How hot the hottest keys were: seconds for ten minutes, minutes for six hours, ten minutes for four days, hours for 28 days.
+//! How hot the hottest keys were: seconds for ten minutes, minutes for six hours, ten minutes for
+//! four days, hours for 28 days.
 //!
-//! A row for each key of a part, and in it one for each of its shards where they are measured. Rows and bytes are bounded: a hotter key takes the place of
-//! the coldest one. What a coarser step shows is the sum of the finer ones.
+//! A row for each key of a part, and in it one for each of its shards where they are measured. Rows
+//! and bytes are bounded: a hotter key takes the place of the coldest one. What a coarser step
+//! shows is the sum of the finer ones.
 //!
-//! Sans-IO: windows and the time in, rates out. It is saved and read back as a value (serde). Not here: which keys are hot now (`detect`), files.
+//! Sans-IO: windows and the time in, rates out. It is saved and read back as a value (serde). Not
+//! here: which keys are hot now (`detect`), files.
 
 mod map;
 mod packed;
@@ -43,7 +46,8 @@ pub struct RowName {
 }
 
 impl RowName {
-    /// What it takes in the table of rows, with the row's place there: a table is between half and all full.
+    /// What it takes in the table of rows, with the row's place there: a table is between half and
+    /// all full.
     fn bytes(&self) -> usize {
         2 * size_of::<(RowName, Box<Row>)>() + self.key.text.len()
     }
@@ -64,7 +68,8 @@ pub struct Saved {
 }
 
 impl History {
-    /// Takes a window that ended at `now` (milliseconds since 1970) and took `window` milliseconds. `shards` tells how many the key of a part has.
+    /// Takes a window that ended at `now` (milliseconds since 1970) and took `window` milliseconds.
+    /// `shards` tells how many the key of a part has.
     #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
     pub fn add(
         &mut self,
@@ -115,7 +120,8 @@ impl History {
         self.rows.len() < ROWS && self.bytes + name.bytes() + NEW <= BYTES
     }
 
-    /// Drops the coldest rows where all have grown too large. They are listed anew: the order of before leaves out those that were added to since.
+    /// Drops the coldest rows where all have grown too large. They are listed anew: the order of
+    /// before leaves out those that were added to since.
     fn shrink(&mut self, now: u64) {
         let mut coldest = Coldest::default();
         while self.bytes > BYTES
@@ -166,7 +172,8 @@ impl History {
     }
 }
 
-/// The rows in the order in which they are dropped, as far as that is asked for within one window: to list them is work.
+/// The rows in the order in which they are dropped, as far as that is asked for within one window:
+/// to list them is work.
 #[derive(Default)]
 struct Coldest {
     is_listed: bool,

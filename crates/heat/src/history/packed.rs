@@ -21,7 +21,8 @@ impl Packed {
     pub(super) fn new(value: f32) -> Self {
         let parts = (f64::from(value) * PARTS).clamp(0.0, MOST);
         let shift = (u64::BITS - (parts as u64).leading_zeros()).saturating_sub(DIGITS + 1);
-        // Rounded once. Rounding up may carry into the next power of two, whose code is the next one.
+        // Rounded once. Rounding up may carry into the next power of two, whose code is the next
+        // one.
         let digits = (parts / (1_u64 << shift) as f64).round() as u64;
         Packed(((u64::from(shift) << DIGITS) + digits).min(u64::from(u16::MAX)) as u16)
     }

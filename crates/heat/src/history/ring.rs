@@ -1,6 +1,7 @@
 //! Sums over equal steps of time, of which the newest are kept.
 //!
-//! The newest step is summed up in full precision; older ones, which hardly change any more, are [packed](super::packed).
+//! The newest step is summed up in full precision; older ones, which hardly change any more, are
+//! [packed](super::packed).
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,8 @@ const GROWTH: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "SavedRing", into = "SavedRing")]
 pub(super) struct Ring {
-    /// The number of the step behind the newest cell: its begin over its length. 0 where there are no cells.
+    /// The number of the step behind the newest cell: its begin over its length. 0 where there are
+    /// no cells.
     end: u64,
     newest: Cell,
     older: VecDeque<[Packed; 2]>,
@@ -48,7 +50,8 @@ impl From<Ring> for SavedRing {
 }
 
 impl Ring {
-    /// Adds to the cells of steps of `step` milliseconds between two times, to each by its part of that time. At most `most` cells are kept.
+    /// Adds to the cells of steps of `step` milliseconds between two times, to each by its part of
+    /// that time. At most `most` cells are kept.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

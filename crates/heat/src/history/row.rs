@@ -1,4 +1,5 @@
-//! What is kept of one key: its sums in steps of each length, since when it had how many shards, and the sums of single shards where they are measured.
+//! What is kept of one key: its sums in steps of each length, since when it had how many shards,
+//! and the sums of single shards where they are measured.
 
 use std::collections::VecDeque;
 
@@ -40,7 +41,8 @@ pub(super) struct Window {
 }
 
 impl Row {
-    /// Adds what was counted in a window: units and throttled requests of the key, and a second of each of its shards that are measured.
+    /// Adds what was counted in a window: units and throttled requests of the key, and a second of
+    /// each of its shards that are measured.
     #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
     pub(super) fn add(&mut self, window: Window, sums: [f64; 2], measured: &[ShardHeat]) {
         let seconds = (window.to - window.from) as f64 / 1_000.0;

@@ -152,8 +152,9 @@ fn a_move_that_costs_more_than_it_gains_is_left() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever the load does: shards stay within the rule's bounds, a table changes at most once a minute, and a change is followed by no change
-    /// back before the key has been cold for the whole time.
+    /// Whatever the load does: shards stay within the rule's bounds, a table changes at most once a
+    /// minute, and a change is followed by no change back before the key has been cold for the
+    /// whole time.
     #[test]
     fn changes_are_bounded(
         loads in proptest::collection::vec(0.0..9_000.0f64, 1..40), fewest in 1..5u16, more in 0..40u16,

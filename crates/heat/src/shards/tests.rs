@@ -86,7 +86,8 @@ fn the_cause_is_what_binds() {
     let reading = |writes: f64, reads: f64| advise(Asked { reads, ..asked(writes, 600) });
     assert_eq!(advise(asked(900.0, 60)).cause, Cause::OnePartition);
     assert_eq!(advise(asked(7_000.0, 60)).cause, Cause::Writes);
-    // 2,000 pages of five units a second are more than the 3,000 that a partition takes; 500 writes are not.
+    // 2,000 pages of five units a second are more than the 3,000 that a partition takes; 500 writes
+    // are not.
     let read = reading(500.0, 2_000.0);
     assert_eq!(read.cause, Cause::Reads);
     assert!(read.recommended.unwrap().costs.page_per_shard < 3_000.0);

@@ -1,4 +1,5 @@
-//! What the accounts tell of their tables and their traffic, drawn with a seed: who writes which item when.
+//! What the accounts tell of their tables and their traffic, drawn with a seed: who writes which
+//! item when.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -151,7 +152,8 @@ impl Account {
     }
 }
 
-/// `rate` writes a second of a key, evenly; `sort` makes the sort key of the millisecond and the number of the write.
+/// `rate` writes a second of a key, evenly; `sort` makes the sort key of the millisecond and the
+/// number of the write.
 fn writes(key: &str, rate: u64, bytes: usize, mut sort: impl FnMut(u64, u64) -> String) -> Vec<Write> {
     (0..rate * SECONDS)
         .map(|nth| {
@@ -221,8 +223,8 @@ pub fn votes() -> Account {
     Account::new("ElectionData", parts)
 }
 
-/// A busy user among two hundred; a busy tenant by days among fifty; a status that most orders have; a counter; and a user who is spread by hand over ten
-/// keys, none of them hot.
+/// A busy user among two hundred; a busy tenant by days among fifty; a status that most orders
+/// have; a counter; and a user who is spread by hand over ten keys, none of them hot.
 pub fn patterns() -> Account {
     let events = |user: &str, rate, offset: u64| {
         numbers(writes(user, rate, 200, move |at, nth| {

@@ -1,5 +1,6 @@
-//! Five accounts of hot keys, generated: what the audit says of their items, of their stream records and of a recording of their requests, and what advice says of
-//! their traffic. Each names the hot patterns, what to do about them, and what not to shard; nothing else.
+//! Five accounts of hot keys, generated: what the audit says of their items, of their stream
+//! records and of a recording of their requests, and what advice says of their traffic. Each names
+//! the hot patterns, what to do about them, and what not to shard; nothing else.
 
 #![allow(
     clippy::unwrap_used,
@@ -52,7 +53,8 @@ fn named(report: &Report) -> Vec<(&str, u64, Action)> {
     report.patterns.iter().map(|one| (one.pattern.as_str(), one.keys, one.verdict.action)).collect()
 }
 
-/// Checks an account: by items, by records and by traffic. Of the latter two, what is not named has nothing to be done about.
+/// Checks an account: by items, by records and by traffic. Of the latter two, what is not named has
+/// nothing to be done about.
 fn is(
     account: &Account,
     by_items: &[(&str, u64, Action)],
@@ -75,7 +77,8 @@ fn is(
     [items, records]
 }
 
-/// Checks an account by a recording of one request in so many: those are named about which something is to be done, and no others.
+/// Checks an account by a recording of one request in so many: those are named about which
+/// something is to be done, and no others.
 fn recorded(account: &Account, one_in: u32, hashed: bool, by_traffic: &[(&str, &str)]) {
     let report = audit_trace(account, &account.trace(one_in, hashed));
     let named: BTreeSet<(String, &str)> = report
@@ -111,7 +114,8 @@ fn the_leaderboard() {
         &account,
         &[("game_x", 1, Action::Measure), ("game_t{n}", 40, Action::Leave)],
         &[("game_x", 1, Action::Shard), ("game_t{n}", 40, Action::Leave)],
-        // Scores come in any order, so DynamoDB can split the key; what helps if it does not is said as well.
+        // Scores come in any order, so DynamoDB can split the key; what helps if it does not is
+        // said as well.
         &[("game_x", "wait, else shard")],
     );
     assert!(reason(&items, "game_x").contains("no sort key of it tells when it was written"), "{items:#?}");
@@ -208,7 +212,8 @@ fn the_patterns_of_write_sharding() {
         ],
     );
     for report in [&items, &records] {
-        // A day's key is hot today, another one tomorrow: the rule is for all days of this tenant, and for no other tenant.
+        // A day's key is hot today, another one tomorrow: the rule is for all days of this tenant,
+        // and for no other tenant.
         assert!(rule(report, "tenant-456#{time}").contains("keys     = \"tenant-456#*\"\n"), "{report:#?}");
         assert!(rule(report, "user-12345").contains("keys     = \"user-12345\"\n"), "{report:#?}");
     }

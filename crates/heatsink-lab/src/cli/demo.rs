@@ -28,19 +28,22 @@ pub struct Args {
 enum Story {
     /// A viral leaderboard: one title takes 5,000 writes/s, before and after sharding
     Leaderboard(Leaderboard),
-    /// A key burns, and is sharded while clients write: relief, the moving items, and a count of everything written
+    /// A key burns, and is sharded while clients write: relief, the moving items, and a count of
+    /// everything written
     Reshard(Reshard),
     /// A key burns, and the gateways see it, decide, and shard it; nobody gives a command
     Viral(Viral),
     /// An operations log under one key: a bucket of days bounds its size, shards lift its rate
     OpsLog,
-    /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order; sharded while messages are sent
+    /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order;
+    /// sharded while messages are sent
     Chat,
     /// Busy users and tenants: random, days, days with shards, and suffixes appended by hand
     Events,
     /// Votes on one item, and ballots that an index lists under one key
     Votes,
-    /// A leaderboard's questions: top 100 and next pages, own score, rank; by score and by player; yesterday's scores adopted
+    /// A leaderboard's questions: top 100 and next pages, own score, rank; by score and by player;
+    /// yesterday's scores adopted
     Ranking,
 }
 
@@ -89,7 +92,8 @@ struct Reshard {
     /// Each put has the condition that its item is new, as a chat's messages have
     #[arg(long)]
     conditional: bool,
-    /// The most capacity units a second that moving items takes of the old shards, where clients leave so many
+    /// The most capacity units a second that moving items takes of the old shards, where clients
+    /// leave so many
     #[arg(long, value_name = "UNITS", default_value_t = heatsink_workers::DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// Draws partitions and throttles over time, as SVG, or as PNG if the file is named so
@@ -111,7 +115,8 @@ struct Viral {
     /// Draws partitions and throttles over time, as SVG, or as PNG if the file is named so
     #[arg(long, value_name = "FILE")]
     picture: Option<std::path::PathBuf>,
-    /// Draws the heat of keys over time, as the first gateway saw it, as SVG, or as PNG if the file is named so
+    /// Draws the heat of keys over time, as the first gateway saw it, as SVG, or as PNG if the file
+    /// is named so
     #[arg(long, value_name = "FILE")]
     heatmap: Option<std::path::PathBuf>,
 }

@@ -75,8 +75,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Sends log lines to stderr: warnings and errors, and each reshard that a gateway takes, ends or gives back.
-/// `RUST_LOG` asks for more.
+/// Sends log lines to stderr: warnings and errors, and each reshard that a gateway takes, ends or
+/// gives back. `RUST_LOG` asks for more.
 fn log() {
     let asked = std::env::var("RUST_LOG").ok().and_then(|levels| levels.parse::<Targets>().ok());
     let usual = || Targets::new().with_default(Level::WARN).with_target("heatsink_workers", Level::INFO);

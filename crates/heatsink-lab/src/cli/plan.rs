@@ -1,4 +1,5 @@
-//! `heatsink-lab plan`: the remedies for a key whose rates are known or feared, simulated side by side, and one recommendation.
+//! `heatsink-lab plan`: the remedies for a key whose rates are known or feared, simulated side by
+//! side, and one recommendation.
 //!
 //! Not here: the simulation (`heatsink-simulate`), the recommendation (`heatsink_heat::advice`).
 
@@ -37,7 +38,8 @@ pub struct Args {
     /// Bytes of an item; a write costs a unit for each KB begun
     #[arg(long, value_name = "BYTES", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..=409_600))]
     item: u32,
-    /// The table's partitions, if known (`heatsink partitions`) [default: those of a table that carries four times this key]
+    /// The table's partitions, if known (`heatsink partitions`) [default: those of a table that
+    /// carries four times this key]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(4..=3_333))]
     partitions: Option<u32>,
     /// Sort keys only grow, as times and counters do: DynamoDB does not split such a key
@@ -46,7 +48,8 @@ pub struct Args {
     /// The table's name, for the rule and the command
     #[arg(long, default_value = "TABLE")]
     table: String,
-    /// The key, for the rule and the command; its name decides which of its shards share a partition
+    /// The key, for the rule and the command; its name decides which of its shards share a
+    /// partition
     #[arg(long, default_value = "KEY")]
     key: String,
     /// How the result is printed on stdout

@@ -19,7 +19,8 @@ pub struct Args {
     /// A scenario's file, or the name of a shipped one; without it, lists those
     #[arg(value_name = "SCENARIO.toml | NAME")]
     scenario: Option<String>,
-    /// Replay what `heatsink serve --record` recorded, under each remedy that acts on recorded requests
+    /// Replay what `heatsink serve --record` recorded, under each remedy that acts on recorded
+    /// requests
     #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     trace: Option<PathBuf>,
     /// Print the scenario that is made of the trace, to be changed, and do not run it

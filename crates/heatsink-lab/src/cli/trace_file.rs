@@ -10,10 +10,12 @@ use heatsink_trace::LONGEST_LINE;
 /// The longest text: 5 million recorded requests are some 700 MB.
 const LONGEST: usize = 2 << 30;
 
-/// The text of a file. `skip_bad`: of compressed data that are cut off or damaged, what is before that place.
+/// The text of a file. `skip_bad`: of compressed data that are cut off or damaged, what is before
+/// that place.
 ///
 /// # Errors
-/// The file's own; compressed data that are cut off or damaged, with the last whole line; a line or text that is too long; text that is no UTF-8.
+/// The file's own; compressed data that are cut off or damaged, with the last whole line; a line or
+/// text that is too long; text that is no UTF-8.
 pub fn text(file: &Path, skip_bad: bool) -> io::Result<String> {
     let mut file = BufReader::new(File::open(file)?);
     let (text, damaged) = if file.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
@@ -46,7 +48,8 @@ pub fn text(file: &Path, skip_bad: bool) -> io::Result<String> {
     }
 }
 
-/// Reads to the end, or to where that fails: what was read before, and why. A text that is too long is not read to its end.
+/// Reads to the end, or to where that fails: what was read before, and why. A text that is too long
+/// is not read to its end.
 ///
 /// # Errors
 /// What is too long.

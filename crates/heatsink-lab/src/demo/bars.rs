@@ -21,8 +21,8 @@ pub struct Bars {
 }
 
 impl Bars {
-    /// Bars under a title. `seconds` is how long the phase takes; partitions are drawn up to `ceiling` units per second. Under JSON
-    /// nothing is drawn.
+    /// Bars under a title. `seconds` is how long the phase takes; partitions are drawn up to
+    /// `ceiling` units per second. Under JSON nothing is drawn.
     pub fn new(title: &str, seconds: u64, ceiling: u64, output: Output) -> Self {
         let all = match output {
             Output::Text => MultiProgress::new(),

@@ -1,7 +1,9 @@
-//! `heatsink-lab demo leaderboard`: a viral title overloads one partition; the same load, sharded, does not.
+//! `heatsink-lab demo leaderboard`: a viral title overloads one partition; the same load, sharded,
+//! does not.
 //!
-//! It runs in real time through the real HTTP front, with an open-loop load and without retries: first unsharded, then sharded, then sharded again
-//! for further titles, because the partitions of shards depend on their names.
+//! It runs in real time through the real HTTP front, with an open-loop load and without retries:
+//! first unsharded, then sharded, then sharded again for further titles, because the partitions of
+//! shards depend on their names.
 //!
 //! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`).
 
@@ -50,7 +52,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The settings on a table of `partitions`: the shard count is the one that every command recommends for these rates.
+    /// The settings on a table of `partitions`: the shard count is the one that every command
+    /// recommends for these rates.
     fn settings(self, partitions: u32) -> Result<Settings, Exit> {
         let Options { seconds, writes, shards, games, reads } = self;
         let recommended = heatsink_heat::advise(rates(writes, reads, partitions)).recommended;

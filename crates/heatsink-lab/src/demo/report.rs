@@ -16,7 +16,8 @@ pub struct Phase {
     pub throttled: u64,
     /// Puts that failed otherwise. Anything but zero makes the run worthless.
     pub failed: u64,
-    /// Puts that were not sent, or got no answer in time. Anything but zero makes the run worthless.
+    /// Puts that were not sent, or got no answer in time. Anything but zero makes the run
+    /// worthless.
     pub unanswered: u64,
     /// Top-100 Queries that were throttled.
     pub top100_throttled: u64,
@@ -36,7 +37,8 @@ pub struct Phase {
     pub top100_p99_ms: f64,
     /// Read units of one top-100 Query, on average.
     pub top100_rcu: f64,
-    /// Whether, when the load was over, the top 100 were exactly the best of the accepted scores, in order.
+    /// Whether, when the load was over, the top 100 were exactly the best of the accepted scores,
+    /// in order.
     pub top100_exact: bool,
 }
 

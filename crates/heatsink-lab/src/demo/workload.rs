@@ -1,4 +1,5 @@
-//! The viral leaderboard's table and traffic. Everything follows from a request's number, so that the right answer is known.
+//! The viral leaderboard's table and traffic. Everything follows from a request's number, so that
+//! the right answer is known.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -20,7 +21,8 @@ pub const ITEM_BYTES: u32 = 400;
 /// Cold titles and their writes per second.
 const TITLES: [(&str, u64); 4] = [("title_a", 120), ("title_b", 80), ("title_c", 60), ("title_d", 40)];
 
-/// The quotas of an account that such a table is for; AWS gives 40,000 and 80,000 to a new one and raises them on demand.
+/// The quotas of an account that such a table is for; AWS gives 40,000 and 80,000 to a new one and
+/// raises them on demand.
 pub const QUOTAS: Quotas =
     Quotas { table: 90_000, account: 90_000, decreases: 4, switches: 4, tables: 2_500 };
 
@@ -41,7 +43,8 @@ pub fn create_table() -> Json {
     })
 }
 
-/// The rule that an operator would write: shard the viral titles by player, the second part of the sort key.
+/// The rule that an operator would write: shard the viral titles by player, the second part of the
+/// sort key.
 pub fn rule(shards: u16) -> String {
     format!(
         "[[rule]]\ntable = \"{TABLE}\"\nkeys = \"game_*\"\nstrategy = \"calculated\"\n\
@@ -84,7 +87,8 @@ impl Scores {
         Scores { game: game.to_owned(), accepted: (0..count).map(|_| AtomicBool::new(false)).collect() }
     }
 
-    /// The sort keys that the top of the leaderboard must show: those of the best scores that were accepted.
+    /// The sort keys that the top of the leaderboard must show: those of the best scores that were
+    /// accepted.
     pub fn expected_top(&self) -> Vec<String> {
         let accepted = self.accepted.iter().enumerate().filter(|(_, done)| done.load(Ordering::Relaxed));
         let mut keys: Vec<String> = accepted.map(|(nth, _)| sort_key(nth as u64)).collect();

@@ -1,4 +1,5 @@
-//! Addresses on this machine, as an operator writes them: `127.0.0.1:8000`, `localhost:8000`, `[::1]:8000`.
+//! Addresses on this machine, as an operator writes them: `127.0.0.1:8000`, `localhost:8000`,
+//! `[::1]:8000`.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -6,9 +7,11 @@ use tokio::net::TcpListener;
 
 use crate::exit::{Exit, in_words};
 
-/// The addresses that `HOST:PORT` means, IPv4 first: that is what most clients try first under `localhost`. `flag` is named in errors.
+/// The addresses that `HOST:PORT` means, IPv4 first: that is what most clients try first under
+/// `localhost`. `flag` is named in errors.
 ///
-/// All of them are loopback: of a name that also means an address of the network none is taken, since which one is used would be chance.
+/// All of them are loopback: of a name that also means an address of the network none is taken,
+/// since which one is used would be chance.
 pub fn loopback(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {
     only_loopback(flag, written, resolved(flag, written)?)
 }

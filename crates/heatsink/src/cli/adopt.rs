@@ -1,5 +1,6 @@
-//! `heatsink adopt TABLE`: brings a table with items under its rules, or back: its own keys while nobody else uses it, the keys of its indexes while
-//! clients use it. Or records it as it is ([`as_it_lies`]).
+//! `heatsink adopt TABLE`: brings a table with items under its rules, or back: its own keys while
+//! nobody else uses it, the keys of its indexes while clients use it. Or records it as it is
+//! ([`as_it_lies`]).
 
 mod args;
 mod as_it_lies;
@@ -19,19 +20,20 @@ use crate::exit::Exit;
 pub use args::Args;
 use dialogue::{ask, exit, not_begun, say};
 
-/// How many items are read and moved at once. Of the moves, each one transaction, a claim lets eleven go at once; an upstream ten milliseconds
-/// away then moves some thousand items per second.
+/// How many items are read and moved at once. Of the moves, each one transaction, a claim lets
+/// eleven go at once; an upstream ten milliseconds away then moves some thousand items per second.
 const CONCURRENCY: usize = 32;
 
-/// Runs it. Exit 0 when it is done; 64 when it cannot be done as asked; 69 when the store did not answer and nothing was begun; 1 when items
-/// stand in the way or it stopped on the way.
+/// Runs it. Exit 0 when it is done; 64 when it cannot be done as asked; 69 when the store did not
+/// answer and nothing was begun; 1 when items stand in the way or it stopped on the way.
 pub fn run(args: Args) -> Result<(), Exit> {
     let direction = match (args.back, args.keep_keys) {
         (false, _) => Direction::Adopt,
         (true, false) => Direction::Back,
         (true, true) => Direction::Release,
     };
-    // The way back is on record, and so are the records of another table; of the rules they need only where that is.
+    // The way back is on record, and so are the records of another table; of the rules they need
+    // only where that is.
     let rules = if args.back || args.copies_record() {
         rules::find(args.rules.as_deref())?.rules.without_rules()
     } else {
@@ -62,7 +64,8 @@ async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exi
     let mut adoption = prepare().await.map_err(not_begun)?;
     loop {
         step(&args, direction, adoption).await?;
-        // The table's own keys come first, those of its indexes after them. Coming back, the rest is another decision: it stops clients.
+        // The table's own keys come first, those of its indexes after them. Coming back, the rest
+        // is another decision: it stops clients.
         if direction != Direction::Adopt || args.dry_run {
             return Ok(());
         }

@@ -38,7 +38,8 @@ pub fn get(server: &str, path: &str) -> Result<(u16, String), Exit> {
     asked(&addresses, server, path, token_of_environment().as_deref())
 }
 
-/// The same with a token, of this machine or of another: the admin address beyond loopback asks for one.
+/// The same with a token, of this machine or of another: the admin address beyond loopback asks for
+/// one.
 ///
 /// # Errors
 /// Exit 64 for an address beyond loopback without a token, 69 when nobody answers who may.

@@ -33,7 +33,8 @@ impl Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Checks the rules and says what they mean; with a store, for each of its tables, and which rules match none
+    /// Checks the rules and says what they mean; with a store, for each of its tables, and which
+    /// rules match none
     Check(Check),
 }
 
@@ -53,7 +54,8 @@ struct Check {
     output: Output,
 }
 
-/// Runs it. Changes nothing in the store. Exit 64 when a rule is wrong or cannot hold for a table, 1 when a rule matches no table.
+/// Runs it. Changes nothing in the store. Exit 64 when a rule is wrong or cannot hold for a table,
+/// 1 when a rule matches no table.
 pub fn run(args: Args) -> Result<(), Exit> {
     let Action::Check(args) = args.action;
     let found = rules::need(args.rules.as_deref())?;

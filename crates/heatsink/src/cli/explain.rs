@@ -32,8 +32,8 @@ pub struct Args {
     /// A CreateTable request for the table; then nothing else is needed but the rules
     #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "upstream"])]
     table: Option<PathBuf>,
-    /// The rules, with --table [default: heatsink.toml in the working directory, where there is one]. A store's own registry says how its
-    /// tables are laid out
+    /// The rules, with --table [default: heatsink.toml in the working directory, where there is
+    /// one]. A store's own registry says how its tables are laid out
     #[arg(long, value_name = "FILE", requires = "table")]
     rules: Option<PathBuf>,
     /// Ask the registry in this file

@@ -1,4 +1,5 @@
-//! `heatsink freeze`: stops layout changes in all gateways until they are thawed, during an incident.
+//! `heatsink freeze`: stops layout changes in all gateways until they are thawed, during an
+//! incident.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ pub struct Args {
     /// Allow changes again
     #[arg(long)]
     thaw: bool,
-    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
+    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working
+    /// directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// The store is this file
@@ -33,7 +35,8 @@ pub struct Args {
     pub output: Output,
 }
 
-/// Runs it. What is under way stops before its next step; clients go on with the layouts that are in force.
+/// Runs it. What is under way stops before its next step; clients go on with the layouts that are
+/// in force.
 pub fn run(args: Args) -> Result<(), Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(freeze(args))

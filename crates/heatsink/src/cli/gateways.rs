@@ -1,4 +1,5 @@
-//! `heatsink gateways`: the gateways registered at a store, what each has acknowledged, and what a layout change would wait for.
+//! `heatsink gateways`: the gateways registered at a store, what each has acknowledged, and what a
+//! layout change would wait for.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use crate::screen;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
 pub struct Args {
-    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
+    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working
+    /// directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// The store is this file
@@ -28,7 +30,8 @@ pub struct Args {
     /// The store is the DynamoDB endpoint with this URL
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// Remove the registration of the gateway with this id: it is dead, and none of its requests is in flight any more. No change waits for it then
+    /// Remove the registration of the gateway with this id: it is dead, and none of its requests is
+    /// in flight any more. No change waits for it then
     #[arg(long, value_name = "ID")]
     remove: Option<String>,
     /// How the list is printed on stdout

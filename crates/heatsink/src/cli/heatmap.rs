@@ -1,4 +1,5 @@
-//! `heatsink heatmap`: the heat of keys over time, as a running server has seen it: in a terminal, or as a picture.
+//! `heatsink heatmap`: the heat of keys over time, as a running server has seen it: in a terminal,
+//! or as a picture.
 //!
 //! Not here: how it is drawn (`heatsink-terminal`), PNG of it (`heatsink-lab picture`).
 

@@ -1,4 +1,5 @@
-//! The hot keys as `/_heatsink/heat` tells them, in the order in which they matter, with text that is safe to show.
+//! The hot keys as `/_heatsink/heat` tells them, in the order in which they matter, with text that
+//! is safe to show.
 //!
 //! Not here: how they are measured (`heatsink-heat`), how a command shows them (`top`, `watch`).
 
@@ -105,7 +106,8 @@ impl Advice {
         inert::visible(&self.sentence)
     }
 
-    /// The command to paste; `None` where none helps, or where a terminal would not show it as it is.
+    /// The command to paste; `None` where none helps, or where a terminal would not show it as it
+    /// is.
     pub fn command(&self) -> Option<&str> {
         self.command.as_deref().filter(|command| inert::visible(command).replace(r"\\", r"\") == *command)
     }
@@ -196,7 +198,8 @@ impl HotKey {
         ceiling(self.id.kind) * f64::from(self.shards.unwrap_or(1).max(1))
     }
 
-    /// What its shards take: what was measured, else an equal share, marked so. `None` of a key without shards.
+    /// What its shards take: what was measured, else an equal share, marked so. `None` of a key
+    /// without shards.
     pub fn shards_told(&self) -> Option<String> {
         let shards = self.shards.filter(|shards| *shards > 1)?;
         Some(match &self.measured {
@@ -247,7 +250,8 @@ impl Heat {
         self.parts.iter().filter(|part| part.kind == kind).map(|part| part.units_per_s).sum()
     }
 
-    /// Requests a second, and those of them that were throttled. A write of an item that is in an index counts once for each.
+    /// Requests a second, and those of them that were throttled. A write of an item that is in an
+    /// index counts once for each.
     pub fn requests(&self) -> (f64, f64) {
         let tables = self.parts.iter().filter(|part| part.index.is_none() || part.kind == Kind::Read);
         tables.fold((0.0, 0.0), |(all, throttled), part| {

@@ -1,7 +1,9 @@
-//! A small file in which a gateway remembers the tables that it has seen on record: beside the data file, else beside the rules, else in the working
-//! directory. By it a gateway that is started after the registry was lost knows that items lie in shards.
+//! A small file in which a gateway remembers the tables that it has seen on record: beside the data
+//! file, else beside the rules, else in the working directory. By it a gateway that is started
+//! after the registry was lost knows that items lie in shards.
 //!
-//! A place that is missing or cannot be written is no error, nor a file that cannot be read: tags say the same, on stores that have them.
+//! A place that is missing or cannot be written is no error, nor a file that cannot be read: tags
+//! say the same, on stores that have them.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -24,9 +24,10 @@ pub use super::otlp::Spans;
 #[cfg(not(feature = "otlp"))]
 pub struct Spans;
 
-/// Sends lines to stderr: warnings and errors by default, and each reshard that this gateway takes, ends or gives back; `RUST_LOG` asks for more. The
-/// AWS chain warns of every place where it finds no credentials, which matters to nobody once it has found some; when it finds none at all, the command
-/// says so itself. What is returned sends the last spans when it is dropped.
+/// Sends lines to stderr: warnings and errors by default, and each reshard that this gateway takes,
+/// ends or gives back; `RUST_LOG` asks for more. The AWS chain warns of every place where it finds
+/// no credentials, which matters to nobody once it has found some; when it finds none at all, the
+/// command says so itself. What is returned sends the last spans when it is dropped.
 ///
 /// # Errors
 /// For an endpoint of spans that is no URL.

@@ -79,7 +79,8 @@ enum Command {
     Top(top::Args),
     /// Checks that every item of a recorded table is where the record puts it, and moves it there
     Verify(verify::Args),
-    /// Forwards every request as it is, shows which keys are hot, and ends with advice; changes nothing
+    /// Forwards every request as it is, shows which keys are hot, and ends with advice; changes
+    /// nothing
     Watch(watch::Args),
     /// Prints a completion script for a shell
     Completions(completions::Args),

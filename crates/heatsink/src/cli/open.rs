@@ -11,7 +11,8 @@ use heatsink_store::embedded::Synchronous;
 use super::store::{self, Opened};
 use crate::exit::{Exit, without_numbers};
 
-/// The file, which must exist, or the endpoint at the URL. Without partitions: the operator's own work is not throttled.
+/// The file, which must exist, or the endpoint at the URL. Without partitions: the operator's own
+/// work is not throttled.
 pub async fn open_existing(
     data: Option<&Path>,
     upstream: Option<&str>,
@@ -21,7 +22,8 @@ pub async fn open_existing(
         (_, Some(url)) => store::upstream(url, false, env).await,
         // The store says what else it is.
         (Some(file), None) if file.symlink_metadata().is_ok() => {
-            // When the command ends, SQLite copies the log into the database and waits for the disk.
+            // When the command ends, SQLite copies the log into the database and waits for the
+            // disk.
             store::embedded(Some(file), Synchronous::Normal, None, None, env).await
         }
         (Some(file), None) => Err(Exit::usage(format!("--data {}: there is no such file", file.display()))),
@@ -41,7 +43,8 @@ pub fn not_answered(what: &str, error: &Error) -> Exit {
     if passes(error) { exit.retryable() } else { exit }
 }
 
-/// Whether the same command may succeed later without a change. A fault that is Heatsink's own word stays: a registry that refuses it, or is damaged.
+/// Whether the same command may succeed later without a change. A fault that is Heatsink's own word
+/// stays: a registry that refuses it, or is damaged.
 pub fn passes(error: &Error) -> bool {
     let own = error.code == Code::InternalServerError && error.outcome == Outcome::NotDone;
     error.retryable() && !own

@@ -1,7 +1,9 @@
-//! Spans sent to a collector of OpenTelemetry, as OTLP over HTTP. How often they are sent, which share of them is taken and with which attributes of the
-//! process, is set by OpenTelemetry's own variables (`OTEL_BSP_SCHEDULE_DELAY`, `OTEL_TRACES_SAMPLER`, `OTEL_RESOURCE_ATTRIBUTES`).
+//! Spans sent to a collector of OpenTelemetry, as OTLP over HTTP. How often they are sent, which
+//! share of them is taken and with which attributes of the process, is set by OpenTelemetry's own
+//! variables (`OTEL_BSP_SCHEDULE_DELAY`, `OTEL_TRACES_SAMPLER`, `OTEL_RESOURCE_ATTRIBUTES`).
 //!
-//! A collector that takes no spans harms nothing: 2,048 spans wait at most (`OTEL_BSP_MAX_QUEUE_SIZE`), others are lost, and the log says so.
+//! A collector that takes no spans harms nothing: 2,048 spans wait at most
+//! (`OTEL_BSP_MAX_QUEUE_SIZE`), others are lost, and the log says so.
 //!
 //! Not here: what a span is (`heatsink_gateway::SPANS`).
 
@@ -46,7 +48,8 @@ impl Spans {
         Ok(Spans(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build()))
     }
 
-    /// What takes the spans of `tracing`, and no other ones than those of requests and physical calls.
+    /// What takes the spans of `tracing`, and no other ones than those of requests and physical
+    /// calls.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -66,7 +69,8 @@ impl Drop for Spans {
     }
 }
 
-/// An exporter that says in the log when spans begin to be lost, and when they arrive again; not for each of the batches between.
+/// An exporter that says in the log when spans begin to be lost, and when they arrive again; not
+/// for each of the batches between.
 #[derive(Debug)]
 struct Told<E> {
     exporter: E,

@@ -54,7 +54,8 @@ struct Partition {
     lag_ms: u64,
 }
 
-/// Asks the server and prints what it says. Exit 69 when there is no server or it has no partitions, 64 when it knows no such table.
+/// Asks the server and prints what it says. Exit 69 when there is no server or it has no
+/// partitions, 64 when it knows no such table.
 pub fn run(args: Args) -> Result<(), Exit> {
     let server = operator_socket::host_and_port(&args.server);
     let (status, body) = ask_server::get(server, &format!("partitions?table={}", escaped(&args.table)))?;
@@ -94,7 +95,8 @@ fn escaped(table: &str) -> String {
     })
 }
 
-/// A line per partition: writes and reads as shares of their ceilings of 1,000 and 3,000 units per second.
+/// A line per partition: writes and reads as shares of their ceilings of 1,000 and 3,000 units per
+/// second.
 fn picture(table: &str, resource: &Resource) -> String {
     let mut text = String::new();
     let name = resource.index.as_deref().map_or(table.to_owned(), |index| format!("{table} / {index}"));

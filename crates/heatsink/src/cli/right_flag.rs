@@ -1,4 +1,5 @@
-//! Refuses a server that the other flag is for: `--upstream` names the store behind gateways, `--server` a server that has its store itself.
+//! Refuses a server that the other flag is for: `--upstream` names the store behind gateways,
+//! `--server` a server that has its store itself.
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Operation};
@@ -7,7 +8,8 @@ use serde_json::json;
 
 use crate::exit::Exit;
 
-/// Looks whether the endpoint is a server of Heatsink with the same registry, which it hides: there nothing would ever be on record.
+/// Looks whether the endpoint is a server of Heatsink with the same registry, which it hides: there
+/// nothing would ever be on record.
 ///
 /// # Errors
 /// Exit 64 that names `--server`.

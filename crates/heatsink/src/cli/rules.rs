@@ -1,4 +1,5 @@
-//! The rules of a command: the file that `--rules` names, else `heatsink.toml` in the working directory.
+//! The rules of a command: the file that `--rules` names, else `heatsink.toml` in the working
+//! directory.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,8 @@ pub struct Found {
     pub file: Option<PathBuf>,
 }
 
-/// The rules of a command that goes on without any. A file that is there and cannot be read is an error.
+/// The rules of a command that goes on without any. A file that is there and cannot be read is an
+/// error.
 pub fn find(named: Option<&Path>) -> Result<Found, Exit> {
     let found = found(named)?;
     let memory: Arc<dyn Memory> = Arc::new(KnownTables::beside_rules(found.file.as_deref()));

@@ -42,37 +42,43 @@ pub use signals::Signals;
 /// What `serve` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Address or host name to listen on; only loopback addresses, for signatures are not checked yet
+    /// Address or host name to listen on; only loopback addresses, for signatures are not checked
+    /// yet
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
     listen: String,
     /// Keep the data in this file; without it, data is in memory and is lost when the process ends
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// What an acknowledged write of the data file survives: `normal`, the end of this process, kill -9 included; `full`, a power loss
-    /// too, for which each write waits for the disk
+    /// What an acknowledged write of the data file survives: `normal`, the end of this process,
+    /// kill -9 included; `full`, a power loss too, for which each write waits for the disk
     #[arg(long, value_enum, requires = "data", default_value = "normal")]
     synchronous: Durability,
-    /// Use the DynamoDB endpoint at this URL as the store, with credentials and region from the standard AWS chain
+    /// Use the DynamoDB endpoint at this URL as the store, with credentials and region from the
+    /// standard AWS chain
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     upstream: Option<String>,
-    /// Serve operations on the upstream's AWS account too: resource policies, deletion of backups, exports, imports, global tables,
-    /// Kinesis destinations. Clients are not authenticated, so everyone on this machine can then use them
+    /// Serve operations on the upstream's AWS account too: resource policies, deletion of backups,
+    /// exports, imports, global tables, Kinesis destinations. Clients are not authenticated, so
+    /// everyone on this machine can then use them
     #[arg(long, requires = "upstream")]
     allow_account_operations: bool,
-    /// Which keys are sharded, and how [default: heatsink.toml in the working directory, where there is one]
+    /// Which keys are sharded, and how [default: heatsink.toml in the working directory, where
+    /// there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// No other gateway uses the same upstream, and none did within the last minutes: layout changes wait for nobody
+    /// No other gateway uses the same upstream, and none did within the last minutes: layout
+    /// changes wait for nobody
     #[arg(long, requires = "upstream")]
     only_gateway: bool,
     /// Whether the embedded store throttles as DynamoDB's partitions do
     #[arg(long, value_enum, default_value = "on")]
     partitions: Switch,
-    /// Whether the embedded store has the quotas of a new AWS account: capacity per table and account, decreases and switches
-    /// per day, number of tables
+    /// Whether the embedded store has the quotas of a new AWS account: capacity per table and
+    /// account, decreases and switches per day, number of tables
     #[arg(long, value_enum, default_value = "on")]
     quotas: Switch,
-    /// Also serve requests for this host name or address (Host header); loopback names are always served. Can be given again
+    /// Also serve requests for this host name or address (Host header); loopback names are always
+    /// served. Can be given again
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     /// Serve at most so many connections at once
@@ -92,7 +98,8 @@ pub struct Args {
     /// The form of log lines on stderr
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
-    /// Send a span of each request and of each physical call to the OpenTelemetry collector at this URL, as OTLP over HTTP; no keys
+    /// Send a span of each request and of each physical call to the OpenTelemetry collector at this
+    /// URL, as OTLP over HTTP; no keys
     #[cfg(feature = "otlp")]
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     otlp: Option<String>,
@@ -311,7 +318,8 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     }
 }
 
-/// The rules of a gateway that remembers the tables of its store. What is in memory is gone with the process.
+/// The rules of a gateway that remembers the tables of its store. What is in memory is gone with
+/// the process.
 fn remembering(args: &Args, found: Found) -> Found {
     let memory: Option<Arc<dyn Memory>> = match (&args.data, &args.upstream) {
         (_, Some(_)) => return found,

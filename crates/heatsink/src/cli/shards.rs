@@ -28,7 +28,8 @@ pub struct Args {
     /// Items of a page
     #[arg(long, value_name = "ITEMS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     page: u32,
-    /// The table's partitions, if known (`heatsink partitions`, or capacity / 1,000) [default: those of a table that carries four times this key]
+    /// The table's partitions, if known (`heatsink partitions`, or capacity / 1,000) [default:
+    /// those of a table that carries four times this key]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     partitions: Option<u32>,
     /// How likely it may be that some partition is overloaded at the peak, in percent

@@ -39,8 +39,8 @@ pub struct Opened {
     pub partitions: Option<Partitions>,
 }
 
-/// The embedded engine, in memory or in `file`, whose writes survive what `synchronous` says, with or without partitions before it, under these quotas. `address`: where
-/// it will be served.
+/// The embedded engine, in memory or in `file`, whose writes survive what `synchronous` says, with
+/// or without partitions before it, under these quotas. `address`: where it will be served.
 pub async fn embedded(
     file: Option<&Path>,
     synchronous: Synchronous,

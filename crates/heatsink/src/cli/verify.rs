@@ -1,4 +1,5 @@
-//! `heatsink verify TABLE [KEY]`: checks that every item of a recorded table is where the record puts it, and with `--repair` moves it there.
+//! `heatsink verify TABLE [KEY]`: checks that every item of a recorded table is where the record
+//! puts it, and with `--repair` moves it there.
 
 mod args;
 mod rebuild;
@@ -18,11 +19,12 @@ use super::{right_flag, rules};
 use crate::exit::{Exit, without_numbers};
 use crate::output::Output;
 
-/// Items a second that are read of an upstream where no rate is given. Items of 1 KB then cost 500 read units a second.
+/// Items a second that are read of an upstream where no rate is given. Items of 1 KB then cost 500
+/// read units a second.
 const UPSTREAM_RATE: u64 = 2_000;
 
-/// Runs it. Exit 0 when every item is in order; 1 when some are not, or when it stopped on the way; 64 when it cannot be done as asked; 69 when
-/// the store did not answer and nothing was changed.
+/// Runs it. Exit 0 when every item is in order; 1 when some are not, or when it stopped on the way;
+/// 64 when it cannot be done as asked; 69 when the store did not answer and nothing was changed.
 pub fn run(args: Args) -> Result<(), Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(verify(args))

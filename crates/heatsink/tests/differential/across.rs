@@ -1,5 +1,6 @@
-//! Scans whose pages are read before, while and after keys move, through gateways of which one may be a step behind. Every item that is there all the time
-//! is shown, nothing else is, and none twice where no key has begun or ended a move meanwhile.
+//! Scans whose pages are read before, while and after keys move, through gateways of which one may
+//! be a step behind. Every item that is there all the time is shown, nothing else is, and none
+//! twice where no key has begun or ended a move meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +62,8 @@ impl Habit {
     }
 }
 
-/// Whether a position says under which layouts it was given out, or that it was at a time when keys were on record.
+/// Whether a position says under which layouts it was given out, or that it was at a time when keys
+/// were on record.
 fn is_marked(position: &Json) -> bool {
     position.get("heatsink:layout").is_some()
         || position["pk"]["S"].as_str().is_some_and(|key| key.starts_with("heatsink:layout="))
@@ -230,7 +232,8 @@ impl Town {
         Some(KeyValue::S(highest.to_owned().into()))
     }
 
-    /// Brings items of the key to their new slots: some, of which old copies may stay behind, or all.
+    /// Brings items of the key to their new slots: some, of which old copies may stay behind, or
+    /// all.
     fn pull(&self, rng: &mut Rng, record: &KeyRecord, moves: &Move, all: bool) {
         let name = self.table.name;
         block_on(ask(&self.now.service, Operation::Scan, &json!({ "TableName": name, "Limit": 1 }))).unwrap();
@@ -264,7 +267,8 @@ impl Town {
         self.keys.values().find_map(|record| Some(record.moves.as_ref()?.phase))
     }
 
-    /// One page, through the one gateway or the other; `None` where it says that the Scan has to begin again.
+    /// One page, through the one gateway or the other; `None` where it says that the Scan has to
+    /// begin again.
     fn page(&mut self, rng: &mut Rng, operation: Operation, body: &Json) -> Option<Json> {
         self.behind = false;
         // The segments of a parallel Scan have to begin under the same keys.
@@ -390,7 +394,8 @@ fn a_scan_across_moves_shows_every_item() {
     assert!(gave_up * 4 < cases, "{gave_up} of {cases} Scans had to begin again more than three times");
 }
 
-/// Rows with equal index keys have an order of their own while keys move. Where one is in the way of a page that goes on, the Query is refused.
+/// Rows with equal index keys have an order of their own while keys move. Where one is in the way
+/// of a page that goes on, the Query is refused.
 #[test]
 fn an_index_query_across_moves_shows_every_item_once() {
     let (mut whole, cases) = (0, crate::setting("HEATSINK_ACROSS", 150));

@@ -1,8 +1,9 @@
 //! Runs one step against both stores and says where their answers differ.
 //!
-//! What may differ, and only that: the order of a Scan and of BatchGetItem's answers (DynamoDB promises none), the order
-//! of rows with equal index sort keys (nor there), the order of a set's members, sizes in DescribeTable, consumed capacity
-//! (the honest sum over shards), and which of several mistakes is told (`mistakes`).
+//! What may differ, and only that: the order of a Scan and of BatchGetItem's answers (DynamoDB
+//! promises none), the order of rows with equal index sort keys (nor there), the order of a set's
+//! members, sizes in DescribeTable, consumed capacity (the honest sum over shards), and which of
+//! several mistakes is told (`mistakes`).
 
 use bytes::Bytes;
 use futures::executor::block_on;
@@ -70,7 +71,8 @@ pub async fn run_beside_others(store: &dyn Store, step: &Step) -> Answer {
 
 async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answer {
     let mut all = Answer::default();
-    // Half of the requests are those of a client that keeps of a position what are key attributes to it.
+    // Half of the requests are those of a client that keeps of a position what are key attributes
+    // to it.
     let strips = body.to_string().bytes().map(u64::from).sum::<u64>().is_multiple_of(2);
     loop {
         match ask(store, operation, &body).await {
@@ -139,7 +141,8 @@ pub fn difference(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) ->
         "Scan" => unordered(case, plain, sharded),
         "ExecuteStatement" => statement(case, step, plain, sharded),
         "Query" if step.body.get("IndexName").is_some() => index_query(case, step, plain, sharded),
-        // A gathered page ends where 1 MB is likely reached, rather earlier: shards are not read again to fill it.
+        // A gathered page ends where 1 MB is likely reached, rather earlier: shards are not read
+        // again to fill it.
         "Query" if case.large => differs("rows in order", &json!(rows(plain)), &json!(rows(sharded)))
             .or_else(|| unordered(case, plain, sharded)),
         // An item whose index key changes its form is a change that shows.
@@ -153,8 +156,9 @@ pub fn difference(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) ->
     }
 }
 
-/// Whether a SELECT that goes on from a token of the store has to begin again, since a gateway that takes it knows of a key that has begun to change, and
-/// nobody but the store knows where its token stands.
+/// Whether a SELECT that goes on from a token of the store has to begin again, since a gateway that
+/// takes it knows of a key that has begun to change, and nobody but the store knows where its token
+/// stands.
 fn is_to_begin_again(step: &Step, sharded: &Answer) -> bool {
     let refused = |(_, message, _): &(String, Option<String>, Json)| {
         message
@@ -180,7 +184,8 @@ fn statement(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Opti
     }
 }
 
-/// Whether an answer is one of the refusals that sharded tables give by design (docs/reference/compatibility.md).
+/// Whether an answer is one of the refusals that sharded tables give by design
+/// (docs/reference/compatibility.md).
 pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
     const REFUSALS: [&str; 13] = [
         "for attributes that it does not hold, with a condition on pk, is not supported on sharded tables",
@@ -195,15 +200,17 @@ pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
         "is the physical key of a shard of the key",
         "is not carried out on it meanwhile",
         "gets other shards, and writes to it wait for a moment",
-        // The embedded engine's own bound (docs/reference/limits.md): a filter that names each form of a value is longer than the client's.
+        // The embedded engine's own bound (docs/reference/limits.md): a filter that names each form
+        // of a value is longer than the client's.
         "a filter this large together with an index and a projection",
     ];
     let (_, message, _) = answer.error.as_ref()?;
     REFUSALS.into_iter().find(|refusal| message.as_ref().is_some_and(|message| message.contains(refusal)))
 }
 
-/// Every figure that DynamoDB gives, and no other. What a Query over shards consumes is the honest sum over them; all else consumes what it
-/// would unsharded, suffixes being too short to matter to small items.
+/// Every figure that DynamoDB gives, and no other. What a Query over shards consumes is the honest
+/// sum over them; all else consumes what it would unsharded, suffixes being too short to matter to
+/// small items.
 fn capacity(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
     let members = |answer: &Answer| -> Json { answer.capacities.iter().map(without_units).collect() };
     // A SELECT that is read by a Query or a Scan costs, and reports, what they do.
@@ -214,7 +221,8 @@ fn capacity(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Optio
         || counters::has(&case.rules)
         || outside::has(&case.rules)
         || recorded::moves(&case.rules)
-        // A write that changes the form of an index key writes twice to the index, where it would not have written at all.
+        // A write that changes the form of an index key writes twice to the index, where it would
+        // not have written at all.
         || turns(&case.rules).is_some()
         // Which items lie in a segment follows from the physical key; in the engine it does not.
         || case.judge == Judge::DynamoDbLocal && step.body.get("TotalSegments").is_some()
@@ -260,7 +268,8 @@ fn total(answer: &Answer, member: &str) -> u64 {
 
 fn unordered(case: &Case, plain: &Answer, sharded: &Answer) -> Option<String> {
     differs("rows", &sorted(rows(plain)), &sorted(rows(sharded))).or_else(|| {
-        // Where a page ends at 1 MB, the engine counts the item that did not fit as scanned; and ends are elsewhere.
+        // Where a page ends at 1 MB, the engine counts the item that did not fit as scanned; and
+        // ends are elsewhere.
         let counts: &[&str] = if case.large { &["Count"] } else { &["Count", "ScannedCount"] };
         counts
             .iter()
@@ -286,7 +295,8 @@ fn index_query(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Op
         rows(answer).into_iter().map(position).collect()
     };
     unordered(case, plain, sharded)
-        // While keys move a page lacks the old copies among its rows, and none is read in their place.
+        // While keys move a page lacks the old copies among its rows, and none is read in their
+        // place.
         .or_else(|| {
             let sizes_differ = case.large || recorded::moves(&case.rules);
             if sizes_differ { None } else { differs("page sizes", &scanned(plain), &scanned(sharded)) }

@@ -1,10 +1,13 @@
-//! The differential test with several clients at once, each at a gateway of its own, all before one store.
+//! The differential test with several clients at once, each at a gateway of its own, all before one
+//! store.
 //!
-//! Gateways' requests arrive at the store late, in an order that the seed decides, and the store carries out one after another. So each write has
-//! a moment, that of its last physical write, and the unsharded store is given the same writes in the order of their moments: every
-//! answer must be equal, and so must what both stores hold in the end. A read of one request must be what an unsharded store
-//! answers at some moment between its beginning and its end. A Query or Scan over shards is no snapshot (docs/reference/compatibility.md), but every row that
-//! was there throughout must be in it once and in its place, and every row in it must have been there at some moment.
+//! Gateways' requests arrive at the store late, in an order that the seed decides, and the store
+//! carries out one after another. So each write has a moment, that of its last physical write, and
+//! the unsharded store is given the same writes in the order of their moments: every answer must be
+//! equal, and so must what both stores hold in the end. A read of one request must be what an
+//! unsharded store answers at some moment between its beginning and its end. A Query or Scan over
+//! shards is no snapshot (docs/reference/compatibility.md), but every row that was there throughout
+//! must be in it once and in its place, and every row in it must have been there at some moment.
 //!
 //! One thread, whose tasks take turns as the seed says: a failure replays with its seed.
 
@@ -73,7 +76,8 @@ struct Done {
     answer: Answer,
 }
 
-/// Requests for several clients at once: single-item and set operations, and reads that show whole items.
+/// Requests for several clients at once: single-item and set operations, and reads that show whole
+/// items.
 fn steps(rng: &mut Rng, case: &Case, count: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     while steps.len() < count {
@@ -104,7 +108,8 @@ fn usable(step: &Step) -> bool {
     }
 }
 
-/// Runs the case's steps, dealt to the gateways; the first thing that no unsharded store would have answered.
+/// Runs the case's steps, dealt to the gateways; the first thing that no unsharded store would have
+/// answered.
 fn run(case: &Case, seed: u64, tally: &mut Counts) -> Option<String> {
     let world = World::new(case.judge, &case.tables, &case.rules);
     let clock = Arc::new(AtomicUsize::new(0));
@@ -258,7 +263,8 @@ fn ordered(step: &Step) -> bool {
         || step.operation == "ExecuteStatement" && !text.ends_with("-- sets")
 }
 
-/// Whether the answer says that nothing was done, which an unsharded store would not have said: by design, or after too many conflicts.
+/// Whether the answer says that nothing was done, which an unsharded store would not have said: by
+/// design, or after too many conflicts.
 fn given_up(answer: &Answer) -> bool {
     compare::refused_by_design(answer).is_some()
         || answer.error.as_ref().is_some_and(|(code, _, _)| code == "TransactionConflictException")

@@ -1,4 +1,5 @@
-//! Counters: requests that add to a number, set it, read it and test it, and what the store holds of it.
+//! Counters: requests that add to a number, set it, read it and test it, and what the store holds
+//! of it.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +29,8 @@ pub fn tables(rules: &str) -> Vec<Table> {
     tables
 }
 
-/// Makes much of a case be about the number. Streams show the rows of a counter, so nobody reads them; and of a batch of statements
-/// those on counters alone are refused, so there is none.
+/// Makes much of a case be about the number. Streams show the rows of a counter, so nobody reads
+/// them; and of a batch of statements those on counters alone are refused, so there is none.
 pub fn count(rng: &mut Rng, steps: &mut Vec<Step>) {
     steps.retain(|step| {
         !["GetRecords", "ListStreams", "BatchExecuteStatement"].contains(&step.operation.as_str())
@@ -111,8 +112,9 @@ fn count_in(rng: &mut Rng, body: &mut Json) {
         });
 }
 
-/// Leaves one write of each BatchWriteItem. Each write of a batch is atomic, and the batch is not: counters in it are written at moments of their
-/// own, and a test that gives each request one moment cannot have more than one.
+/// Leaves one write of each BatchWriteItem. Each write of a batch is atomic, and the batch is not:
+/// counters in it are written at moments of their own, and a test that gives each request one
+/// moment cannot have more than one.
 pub fn write_one(steps: &mut [Step]) {
     for step in steps.iter_mut().filter(|step| step.operation == "BatchWriteItem") {
         let Some(tables) = step.body["RequestItems"].as_object_mut() else { continue };

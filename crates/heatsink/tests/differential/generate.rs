@@ -1,5 +1,5 @@
-//! Random calls. A case is a list of requests that does not depend on answers (paging is part of running a step), so
-//! that it can be cut down to the few that matter.
+//! Random calls. A case is a list of requests that does not depend on answers (paging is part of
+//! running a step), so that it can be cut down to the few that matter.
 
 use fastrand::Rng;
 use heatsink_dynamo::Operation;
@@ -35,7 +35,8 @@ pub fn steps(rng: &mut Rng, tables: &[Table], count: usize) -> Vec<Step> {
     steps
 }
 
-/// Makes a case's items large and its partition keys few, so that collections do not fit into a page of 1 MB.
+/// Makes a case's items large and its partition keys few, so that collections do not fit into a
+/// page of 1 MB.
 pub fn swell(rng: &mut Rng, steps: &mut [Step]) {
     for step in steps {
         gather_keys(&mut step.body);
@@ -58,7 +59,8 @@ fn gather_keys(value: &mut Json) {
 }
 
 fn step(rng: &mut Rng, tables: &[Table]) -> Step {
-    // The first table has most of the indexes, and the last one the most complicated: they get most of the calls.
+    // The first table has most of the indexes, and the last one the most complicated: they get most
+    // of the calls.
     let table = match rng.u32(..10) {
         0..=3 => &tables[0],
         4..=5 => &tables[tables.len() - 1],
@@ -306,7 +308,8 @@ fn query(rng: &mut Rng, table: &Table) -> Json {
         .map(|attribute| equal(rng, &mut placeholders, attribute))
         .collect();
     let mut equal_to = equals.join(" AND ");
-    // Of several sort attributes the first few are tested, all but the last of them with `=`; or, rarely, any.
+    // Of several sort attributes the first few are tested, all but the last of them with `=`; or,
+    // rarely, any.
     let sorts: Vec<_> = sort.into_iter().chain(more_sort.iter().copied()).collect();
     let mut tested = sort;
     if !more_sort.is_empty() {
@@ -358,8 +361,8 @@ fn query(rng: &mut Rng, table: &Table) -> Json {
     body
 }
 
-/// A cursor that no page gave: of the wrong shape; or, where `right`, a key of the collection that is asked for or another,
-/// inside the condition or outside.
+/// A cursor that no page gave: of the wrong shape; or, where `right`, a key of the collection that
+/// is asked for or another, inside the condition or outside.
 fn start_key(rng: &mut Rng, body: &mut Json, table: &Table, right: bool) {
     let mut start = key(rng, table);
     match rng.u32(..4) {
@@ -475,7 +478,8 @@ fn spoil(rng: &mut Rng, body: &mut Json) {
     }
 }
 
-/// Names a table that is not there, or that cannot be, in the place of one of the request's, beside whatever else is wrong with it.
+/// Names a table that is not there, or that cannot be, in the place of one of the request's, beside
+/// whatever else is wrong with it.
 fn names_another(rng: &mut Rng, members: &mut Map<String, Json>) {
     let other = ["Missing", "bad!name"][rng.usize(..2)];
     if let Some(Json::Object(tables)) = members.get_mut("RequestItems") {

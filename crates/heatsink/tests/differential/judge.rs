@@ -36,7 +36,8 @@ impl Judge {
     pub fn refuses_fewer_than(self) -> usize {
         match self {
             Judge::Engine => 3,
-            // It refuses projections into keys too: of a BatchGetItem, in which each table may have a mistake, it accepts 31 in 100.
+            // It refuses projections into keys too: of a BatchGetItem, in which each table may have
+            // a mistake, it accepts 31 in 100.
             Judge::DynamoDbLocal => 4,
         }
     }

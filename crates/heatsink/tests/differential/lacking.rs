@@ -1,7 +1,8 @@
-//! What DynamoDB Local does not have, does not do as DynamoDB does, or says in other words: each by name, with the reason.
+//! What DynamoDB Local does not have, does not do as DynamoDB does, or says in other words: each by
+//! name, with the reason.
 //!
-//! A call is changed or left out before it is sent. Of what the server answers only the words of a refusal and the form of a counter's numbers are
-//! taken otherwise than they came.
+//! A call is changed or left out before it is sent. Of what the server answers only the words of a
+//! refusal and the form of a counter's numbers are taken otherwise than they came.
 
 mod transactions;
 
@@ -13,7 +14,8 @@ use crate::generate::{ROOTS, Step};
 use crate::schema::{self, Index, Table};
 use crate::{counters, mistakes, outside, widening};
 
-/// What DynamoDB Local 1.11.478, of January 2020, does not have. Calls of an operation are left out, members are taken out of calls.
+/// What DynamoDB Local 1.11.478, of January 2020, does not have. Calls of an operation are left
+/// out, members are taken out of calls.
 const LACKING: &[(Lacking, &str)] = &[
     (Lacking::Operation("ExecuteStatement"), "PartiQL came to DynamoDB in November 2020"),
     (Lacking::Operation("BatchExecuteStatement"), "PartiQL came to DynamoDB in November 2020"),
@@ -59,7 +61,8 @@ fn most_shards(rules: &str) -> usize {
     named.chain(widening::has(rules).then(widening::most_shards)).max().unwrap_or(1)
 }
 
-/// Whether the server can carry out what rules make of a request: a counter is written by a transaction of as many actions as it has shards.
+/// Whether the server can carry out what rules make of a request: a counter is written by a
+/// transaction of as many actions as it has shards.
 pub fn can(rules: &str) -> bool {
     !counters::has(rules) || most_shards(rules) <= ACTIONS
 }
@@ -71,8 +74,8 @@ fn few_actions(body: &mut Json, most: usize) {
     }
 }
 
-/// A table as the server can have it. It numbers the records of all streams of all access keys with one clock, and fails where two have the same
-/// number.
+/// A table as the server can have it. It numbers the records of all streams of all access keys with
+/// one clock, and fails where two have the same number.
 pub fn without_stream(mut create: Json) -> Json {
     remove(&mut create, "StreamSpecification");
     create
@@ -81,12 +84,14 @@ pub fn without_stream(mut create: Json) -> Json {
 /// What Heatsink adds to a refusal of an item that is too large.
 const SUFFIX_COUNTS: &str = " (the table is sharded, and the shard suffix of ";
 
-/// What the server says, and DynamoDB in its place. Heatsink says it by itself of a write that names several tables, one of which is not there.
+/// What the server says, and DynamoDB in its place. Heatsink says it by itself of a write that
+/// names several tables, one of which is not there.
 const OTHER_WORDS: (&str, &str) =
     ("Cannot do operations on a non-existent table", "Requested resource not found");
 
-/// Whether two refusals of a request are one in the words of the server and of DynamoDB: the form of a request is checked before any store sees
-/// it, in the words that DynamoDB has today, and the server has those of 2020.
+/// Whether two refusals of a request are one in the words of the server and of DynamoDB: the form
+/// of a request is checked before any store sees it, in the words that DynamoDB has today, and the
+/// server has those of 2020.
 pub fn same_refusal(step: &Step, server: &str, ours: &str) -> bool {
     let operation = Operation::by_name(&step.operation);
     let formless =
@@ -96,8 +101,9 @@ pub fn same_refusal(step: &Step, server: &str, ours: &str) -> bool {
         || ours.strip_prefix(server).is_some_and(|more| more.starts_with(SUFFIX_COUNTS))
 }
 
-/// Writes numbers as the server gives them back from a put. It keeps those of an update as they were written, and an index may hold them otherwise than
-/// its table; which of two equal ones comes first in an index says nothing. The engine is given all forms.
+/// Writes numbers as the server gives them back from a put. It keeps those of an update as they
+/// were written, and an index may hold them otherwise than its table; which of two equal ones comes
+/// first in an index says nothing. The engine is given all forms.
 fn canonical_numbers(value: &mut Json) {
     match value {
         Json::Object(members) => {
@@ -117,16 +123,18 @@ fn canonical_numbers(value: &mut Json) {
     }
 }
 
-/// Writes the numbers of an answer in one form, under rules with counters: the server adds to a number without making it shorter (2.5 and 2.5
-/// are `5.0`), and of a counter it has added only up to a part, the rest is Heatsink's sum. DynamoDB says `5`.
+/// Writes the numbers of an answer in one form, under rules with counters: the server adds to a
+/// number without making it shorter (2.5 and 2.5 are `5.0`), and of a counter it has added only up
+/// to a part, the rest is Heatsink's sum. DynamoDB says `5`.
 pub fn canonical_sums(rules: &str, answer: &mut Answer) {
     if counters::has(rules) {
         answer.pages.iter_mut().for_each(canonical_numbers);
     }
 }
 
-/// Whether a Scan of an index filters by attributes that are not projected into it, or shows them. An index of the server is a view of its table, and a
-/// Scan sees the whole item (in a Query the server refuses it); an index of DynamoDB and of the engine has nothing else than is projected.
+/// Whether a Scan of an index filters by attributes that are not projected into it, or shows them.
+/// An index of the server is a view of its table, and a Scan sees the whole item (in a Query the
+/// server refuses it); an index of DynamoDB and of the engine has nothing else than is projected.
 fn reads_what_an_index_lacks(step: &Step) -> bool {
     let body = &step.body;
     if step.operation != "Scan" {
@@ -154,8 +162,9 @@ fn reads_what_an_index_lacks(step: &Step) -> bool {
     attributes.any(|name| is_attribute(name) && !holds(name))
 }
 
-/// Whether a page shows all attributes of a global index that does not hold them. DynamoDB refuses that, and the server shows the whole item: of
-/// a counter row 0, in numbers that the index does not hold; of items that Heatsink reads for the answer, more than the index holds.
+/// Whether a page shows all attributes of a global index that does not hold them. DynamoDB refuses
+/// that, and the server shows the whole item: of a counter row 0, in numbers that the index does
+/// not hold; of items that Heatsink reads for the answer, more than the index holds.
 fn shows_what_an_index_lacks(step: &Step) -> bool {
     step.body["Select"] == "ALL_ATTRIBUTES"
         && asked_index(&step.body)
@@ -221,8 +230,9 @@ fn replace(value: &mut Json, name: &str, other: &str) {
     }
 }
 
-/// Gives an update the right types for the attributes that are index keys. The server lets it write others, which no DynamoDB does, and then answers
-/// with items that the index cannot hold, or fails. A value that the expression uses elsewhere too gets one beside it.
+/// Gives an update the right types for the attributes that are index keys. The server lets it write
+/// others, which no DynamoDB does, and then answers with items that the index cannot hold, or
+/// fails. A value that the expression uses elsewhere too gets one beside it.
 fn right_index_keys(value: &mut Json) {
     match value {
         Json::Object(members) => {

@@ -1,10 +1,13 @@
-//! The second judge: genuine DynamoDB Local, unsharded and below sharding, in the place of the embedded engine.
+//! The second judge: genuine DynamoDB Local, unsharded and below sharding, in the place of the
+//! embedded engine.
 //!
-//! The engine is not DynamoDB: what it accepts and DynamoDB refuses, one judge alone would never show. DynamoDB Local is slow and old, so
-//! it judges fewer calls, and no call that it does not know (`lacking`).
+//! The engine is not DynamoDB: what it accepts and DynamoDB refuses, one judge alone would never
+//! show. DynamoDB Local is slow and old, so it judges fewer calls, and no call that it does not
+//! know (`lacking`).
 //!
-//! It is started by `clients/local-judge`, which sets `HEATSINK_DYNAMODB_LOCAL`, its URL. It has to run without `-sharedDb`: then each access key has
-//! tables of its own, and each store here has an access key of its own.
+//! It is started by `clients/local-judge`, which sets `HEATSINK_DYNAMODB_LOCAL`, its URL. It has to
+//! run without `-sharedDb`: then each access key has tables of its own, and each store here has an
+//! access key of its own.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -26,17 +29,19 @@ pub const URL: &str = "HEATSINK_DYNAMODB_LOCAL";
 /// Far more than any answer takes, on a machine with other work.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The access keys that no store uses, as numbers. Each costs the server threads and memory for good, so they are used again.
+/// The access keys that no store uses, as numbers. Each costs the server threads and memory for
+/// good, so they are used again.
 static SPARE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 static KEYS: AtomicUsize = AtomicUsize::new(0);
 static STORES: AtomicUsize = AtomicUsize::new(0);
 
-/// A DynamoDB with tables of its own in DynamoDB Local; dropping it deletes them. Calls block, and are carried out in the order in which they are
-/// first polled: a case is the same every time.
+/// A DynamoDB with tables of its own in DynamoDB Local; dropping it deletes them. Calls block, and
+/// are carried out in the order in which they are first polled: a case is the same every time.
 pub struct Local {
     address: String,
     key: usize,
-    /// Which store this is of the process: the server keeps the tokens of transactions, so they have to differ from store to store.
+    /// Which store this is of the process: the server keeps the tokens of transactions, so they
+    /// have to differ from store to store.
     number: usize,
     connection: Mutex<Option<BufReader<TcpStream>>>,
 }

@@ -1,8 +1,10 @@
-//! The heart of the tests: the same calls against an unsharded store and through sharding on another; the answers must be
-//! equal. The store is the embedded engine, and in a test of its own DynamoDB Local (`local`), which needs Java.
+//! The heart of the tests: the same calls against an unsharded store and through sharding on
+//! another; the answers must be equal. The store is the embedded engine, and in a test of its own
+//! DynamoDB Local (`local`), which needs Java.
 //!
-//! A run is many cases, each with fresh stores, tables and a seed of its own. A failing case is cut down to the requests that
-//! matter, written to a file, and printed with the command that replays it.
+//! A run is many cases, each with fresh stores, tables and a seed of its own. A failing case is cut
+//! down to the requests that matter, written to a file, and printed with the command that replays
+//! it.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
@@ -143,7 +145,8 @@ fn items_of_one_key_lie_under_all_its_physical_keys() {
     }
 }
 
-/// The same of index keys between two steps, and of values on record: items hold both forms of one value.
+/// The same of index keys between two steps, and of values on record: items hold both forms of one
+/// value.
 #[test]
 fn index_keys_lie_in_the_forms_that_their_world_is_for() {
     for (rules, least) in

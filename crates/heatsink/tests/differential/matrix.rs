@@ -1,5 +1,6 @@
-//! The matrix of docs/reference/compatibility-tests.md, held against the tests that it names: what it says is covered by the differential test must
-//! be among the requests that are generated, and every other test that it names must be there.
+//! The matrix of docs/reference/compatibility-tests.md, held against the tests that it names: what
+//! it says is covered by the differential test must be among the requests that are generated, and
+//! every other test that it names must be there.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ pub fn docs() -> (PathBuf, String) {
     (page, text)
 }
 
-/// Every operation that is generated, with the path of every parameter: `Query Limit`, `TransactWriteItems Put.Item`.
+/// Every operation that is generated, with the path of every parameter: `Query Limit`,
+/// `TransactWriteItems Put.Item`.
 fn generated() -> BTreeSet<String> {
     let tables = schema::tables();
     let steps = generate::steps(&mut Rng::with_seed(1), &tables, STEPS);
@@ -77,7 +79,8 @@ fn rows(text: &str) -> Vec<(String, Vec<String>, String)> {
     .collect()
 }
 
-/// The tests that a cell names and that are not there: `[name](path)` says that the file holds a test of that name.
+/// The tests that a cell names and that are not there: `[name](path)` says that the file holds a
+/// test of that name.
 pub fn unbacked(page: &Path, what: &str, cell: &str) -> Vec<String> {
     let mut missing = Vec::new();
     for link in cell.split('[').skip(1) {

@@ -1,7 +1,8 @@
 //! Requests with mistakes: which of the answers to them are equal enough.
 //!
-//! DynamoDB reads the whole of every expression before it does anything, and so do the embedded store and sharding. Which of several mistakes is
-//! told can differ. This file says of a request by itself, not of its answers, whether its placeholders are in order.
+//! DynamoDB reads the whole of every expression before it does anything, and so do the embedded
+//! store and sharding. Which of several mistakes is told can differ. This file says of a request by
+//! itself, not of its answers, whether its placeholders are in order.
 
 use std::collections::BTreeSet;
 
@@ -20,11 +21,13 @@ pub enum Comparison {
     Comparable,
     /// Both refuse, each for another of several mistakes.
     EitherMistake,
-    /// Both refuse the same, each in words of its own (`lacking`); or what only a cursor that nobody was given meets.
+    /// Both refuse the same, each in words of its own (`lacking`); or what only a cursor that
+    /// nobody was given meets.
     OtherWords,
 }
 
-/// What `plain` and `sharded` are to each other. Only a request that DynamoDB is known to refuse is ever anything but comparable.
+/// What `plain` and `sharded` are to each other. Only a request that DynamoDB is known to refuse is
+/// ever anything but comparable.
 pub fn compared(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> Comparison {
     let message = |answer: &Answer| answer.error.as_ref().and_then(|(_, message, _)| message.clone());
     let code = |answer: &Answer| answer.error.as_ref().map(|(code, _, _)| code.clone());
@@ -42,12 +45,14 @@ pub fn compared(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> 
     }
     let refused = code(sharded).as_deref() == Some("ValidationException");
     let disorder = disorder(&step.body);
-    // The tables of a batch and the attributes of a legacy condition are members of a JSON object, which has no order.
+    // The tables of a batch and the attributes of a legacy condition are members of a JSON object,
+    // which has no order.
     let several = ["RequestItems", "Expected", "KeyConditions", "QueryFilter", "ScanFilter"]
         .iter()
         .any(|name| step.body[*name].as_object().is_some_and(|members| members.len() > 1));
     match (code(plain), code(sharded)) {
-        // The token of another transaction, and a table that is not there: items that other writers place are looked for first.
+        // The token of another transaction, and a table that is not there: items that other writers
+        // place are looked for first.
         (Some(plain), Some(sharded))
             if plain == "IdempotentParameterMismatchException" && sharded == "ResourceNotFoundException" =>
         {
@@ -73,8 +78,9 @@ pub fn compared(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> 
 /// What DynamoDB says of a cursor on the inclusive end of a Query's condition.
 const AT_END: &str = "The provided starting key does not match the range key predicate";
 
-/// Whether a Query of a table begins on the end that its condition includes, behind which nothing can be. No page gives such a cursor; a request
-/// that comes with one gets an empty page of a table with rules, since earlier builds gave them out, where DynamoDB refuses it.
+/// Whether a Query of a table begins on the end that its condition includes, behind which nothing
+/// can be. No page gives such a cursor; a request that comes with one gets an empty page of a table
+/// with rules, since earlier builds gave them out, where DynamoDB refuses it.
 fn starts_at_end(step: &Step) -> bool {
     let body = &step.body;
     if step.operation != "Query" || body.get("IndexName").is_some() {

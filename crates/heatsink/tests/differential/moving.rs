@@ -1,5 +1,6 @@
-//! What goes on beside clients while a key moves: between the requests items are brought to their new slots or lie in their old ones again, and old
-//! copies stay behind where a blind put has written the item anew.
+//! What goes on beside clients while a key moves: between the requests items are brought to their
+//! new slots or lie in their old ones again, and old copies stay behind where a blind put has
+//! written the item anew.
 
 use fastrand::Rng;
 use heatsink_dynamo::Operation;
@@ -16,8 +17,8 @@ use crate::{compare, recorded};
 pub fn hide(steps: &mut Vec<Step>) {
     let shows = ["GetRecords", "ListStreams", "DescribeTable", "UpdateTable"];
     steps.retain(|step| !shows.contains(&step.operation.as_str()));
-    // DynamoDB adds what a local index does not hold where a Scan of it asks for certain attributes, and the engine does not. Items of keys that move
-    // are read from the table.
+    // DynamoDB adds what a local index does not hold where a Scan of it asks for certain
+    // attributes, and the engine does not. Items of keys that move are read from the table.
     let scans_local = |step: &&mut Step| {
         step.operation == "Scan" && ["by-n", "by-b"].iter().any(|index| step.body["IndexName"] == *index)
     };
@@ -48,7 +49,8 @@ pub fn slots(table: &Table, world: &World, item: &Json) -> Option<(Vec<u8>, Slot
     Some((logical, if above { Slots { from: slots.to, ..slots } } else { slots }))
 }
 
-/// Before some of the steps, moves an item of each table, or leaves an old copy behind. Which follows from the step alone.
+/// Before some of the steps, moves an item of each table, or leaves an old copy behind. Which
+/// follows from the step alone.
 pub fn stir(tables: &[Table], world: &World, step: &Step) {
     let text = step.body.to_string();
     let seed = text.bytes().fold(0_u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));

@@ -1,4 +1,5 @@
-//! A writer that bypasses Heatsink, whose code draws the shard of every item: between the requests it moves items to other shards.
+//! A writer that bypasses Heatsink, whose code draws the shard of every item: between the requests
+//! it moves items to other shards.
 
 use fastrand::Rng;
 use heatsink_dynamo::Operation;
@@ -16,8 +17,8 @@ pub fn has(rules: &str) -> bool {
     rules.contains("hash = \"random\"")
 }
 
-/// Leaves out what shows the other writer's work: streams. And projections of transactions, to which the engine adds key attributes;
-/// DynamoDB does not.
+/// Leaves out what shows the other writer's work: streams. And projections of transactions, to
+/// which the engine adds key attributes; DynamoDB does not.
 pub fn hide(steps: &mut Vec<Step>) {
     steps.retain(|step| !["GetRecords", "ListStreams"].contains(&step.operation.as_str()));
     for step in steps.iter_mut().filter(|step| step.operation == "TransactGetItems") {
@@ -32,7 +33,8 @@ pub fn hide(steps: &mut Vec<Step>) {
     }
 }
 
-/// Before some of the steps, moves an item of each table. Which follows from the step alone, so that a case can be cut down.
+/// Before some of the steps, moves an item of each table. Which follows from the step alone, so
+/// that a case can be cut down.
 pub fn stir(tables: &[Table], world: &World, step: &Step) {
     let seed = step
         .body
@@ -71,7 +73,8 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         let put = json!({ "TableName": table.name, "Item": item });
         let put = Step { operation: Operation::PutItem.name().to_owned(), body: put };
         if compare::run(&*world.raw, &put).error.is_some() {
-            // DynamoDB Local lets an update make an item that it does not let anyone put: with an index key of a wrong type.
+            // DynamoDB Local lets an update make an item that it does not let anyone put: with an
+            // index key of a wrong type.
             continue;
         }
         let delete = json!({ "TableName": table.name, "Key": key });

@@ -1,7 +1,8 @@
-//! Random PartiQL: all statements, on tables and indexes, values as literals and as parameters, pages through NextToken.
+//! Random PartiQL: all statements, on tables and indexes, values as literals and as parameters,
+//! pages through NextToken.
 //!
-//! A SELECT ends with a comment that says what of its answer must be equal: `pages` (page by page, in order), `rows` (all
-//! rows in order), `sets` (all rows).
+//! A SELECT ends with a comment that says what of its answer must be equal: `pages` (page by page,
+//! in order), `rows` (all rows in order), `sets` (all rows).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

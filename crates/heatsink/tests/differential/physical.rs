@@ -1,6 +1,8 @@
-//! What lies in the store behind the gateway: every item once, under the physical key of its home shard.
+//! What lies in the store behind the gateway: every item once, under the physical key of its home
+//! shard.
 //!
-//! Decodes with the layouts' own codec and hashes; that these are right is their own tests' affair (`layout`).
+//! Decodes with the layouts' own codec and hashes; that these are right is their own tests' affair
+//! (`layout`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

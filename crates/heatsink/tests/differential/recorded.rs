@@ -1,4 +1,5 @@
-//! Worlds with layouts of single keys: the registry says so before the first request, as a finished reshard leaves it.
+//! Worlds with layouts of single keys: the registry says so before the first request, as a finished
+//! reshard leaves it.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::valued;
 /// A key on record, its shards, those that it moves to, and the most that it ever had.
 type Key = (&'static [u8], u16, Option<u16>, u16);
 
-/// The keys on record. Clients use others that look like their shards, and none that is one: that would be refused.
+/// The keys on record. Clients use others that look like their shards, and none that is one: that
+/// would be refused.
 const STRINGS: &[Key] = &[
     (b"game", 1, None, 1),
     (b"game#~1", 3, None, 3),
@@ -79,7 +81,8 @@ pub fn on_record(raw: &Arc<dyn Store>, table: &Table) -> (Registry, Record) {
         Some(record) => record,
         None => {
             let entry = block_on(registry.entry(table.name)).unwrap();
-            // As if it had been empty: plain cursors of other layouts are refused where it was not, which this test does not compare.
+            // As if it had been empty: plain cursors of other layouts are refused where it was not,
+            // which this test does not compare.
             let first = registry.first_record(&described, TableLayouts::default(), false);
             block_on(registry.create(entry.as_ref(), &first)).unwrap()
         }

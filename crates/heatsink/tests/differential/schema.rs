@@ -1,4 +1,5 @@
-//! The tables of the differential test: every key type, every kind of index that a sharded table can have.
+//! The tables of the differential test: every key type, every kind of index that a sharded table
+//! can have.
 
 use serde_json::{Value as Json, json};
 
@@ -67,7 +68,8 @@ impl Index {
 /// The table whose indexes have several attributes of a kind in their keys.
 pub const SEVERAL: &str = "Several";
 
-/// All test tables. Key attribute values come from small pools, so that overwrites, ties and empty shards happen.
+/// All test tables. Key attribute values come from small pools, so that overwrites, ties and empty
+/// shards happen.
 pub fn tables() -> Vec<Table> {
     let all = json!({"ProjectionType": "ALL"});
     let keys_only = json!({"ProjectionType": "KEYS_ONLY"});
@@ -140,7 +142,8 @@ pub fn tables() -> Vec<Table> {
     ]
 }
 
-/// The table's partition key beside another attribute of the partition key; alone; first in the sort key, and behind another; and nowhere.
+/// The table's partition key beside another attribute of the partition key; alone; first in the
+/// sort key, and behind another; and nowhere.
 fn several_indexes() -> Vec<Index> {
     let all = json!({"ProjectionType": "ALL"});
     let (pk, sk, t, n, b) = (("pk", "S"), ("sk", "S"), ("t", "S"), ("n", "N"), ("b", "B"));

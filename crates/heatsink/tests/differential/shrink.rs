@@ -56,7 +56,8 @@ impl Case {
         self.run_counting(&mut Tally::default())
     }
 
-    /// [`run`](Self::run) that counts. Steps that sharded tables refuse by design are spared the unsharded store.
+    /// [`run`](Self::run) that counts. Steps that sharded tables refuse by design are spared the
+    /// unsharded store.
     pub fn run_counting(&self, tally: &mut Tally) -> Option<Mismatch> {
         let plain = world::unsharded(self.judge, &self.tables);
         let sharded = World::new(self.judge, &self.tables, &self.rules);
@@ -91,8 +92,8 @@ impl Case {
             .map(|what| Mismatch { step: self.steps.len().saturating_sub(1), what })
     }
 
-    /// The same failure with as few steps as removing them one chunk at a time gets to, within so many tries as the
-    /// judge bears.
+    /// The same failure with as few steps as removing them one chunk at a time gets to, within so
+    /// many tries as the judge bears.
     pub fn shrink(&self, mut mismatch: Mismatch) -> (Case, Mismatch) {
         let mut small = Case { steps: self.steps[..=mismatch.step].to_vec(), ..self.clone() };
         let mut chunk = small.steps.len() / 2;

@@ -1,6 +1,7 @@
-//! Worlds in which the buckets of keys get another number of shards from one on while clients go on: one gateway after the other knows the change more,
-//! and at any time two take calls that are one phase apart. Writes into the buckets to come wait until the change is made: as a client gives up, they are
-//! left out.
+//! Worlds in which the buckets of keys get another number of shards from one on while clients go
+//! on: one gateway after the other knows the change more, and at any time two take calls that are
+//! one phase apart. Writes into the buckets to come wait until the change is made: as a client
+//! gives up, they are left out.
 
 use std::sync::Arc;
 
@@ -25,8 +26,9 @@ pub enum View {
 
 pub const VIEWS: [View; 4] = [View::Nothing, View::In(Phase::Reserve), View::In(Phase::Prepare), View::Rests];
 
-/// A key, the numbers of shards that older buckets of it have, the number of the newest, and the one that buckets to come get. Where no older bucket has
-/// another number it is the rule's, by which gateways go that know no record.
+/// A key, the numbers of shards that older buckets of it have, the number of the newest, and the
+/// one that buckets to come get. Where no older bucket has another number it is the rule's, by
+/// which gateways go that know no record.
 type Key = (&'static str, &'static [u16], u16, u16);
 
 const KEYS: &[Key] = &[
@@ -47,7 +49,8 @@ pub fn has(rules: &str) -> bool {
     rules.trim_end().ends_with("# buckets step")
 }
 
-/// The layout that a key has by rules, with older buckets that had other numbers; and the first bucket to come. `None` for one without buckets.
+/// The layout that a key has by rules, with older buckets that had other numbers; and the first
+/// bucket to come. `None` for one without buckets.
 fn before(table: &Table, of_rule: &Layout, older: &[u16], shards: u16) -> Option<(Layout, Bucket)> {
     let sort = match table.sort?.1 {
         "S" => SortKey::S(TIMES),
@@ -112,7 +115,8 @@ fn put(raw: &Arc<dyn Store>, table: &Table, key: &str, layout: &Layout, moves: O
     assert_eq!(written.since, 0, "no item lies elsewhere");
 }
 
-/// The error of a request that waits at a gateway with that view, or that no client sends before the change begins: what it would be told in the end.
+/// The error of a request that waits at a gateway with that view, or that no client sends before
+/// the change begins: what it would be told in the end.
 pub fn waits(control: &Control, operation: Operation, body: &Bytes) -> Option<heatsink_dynamo::Error> {
     let planned = Router::new().plan(operation, body, control);
     planned.err().filter(|error| error.origin == Origin::Held)

@@ -1,9 +1,10 @@
-//! The table of strategies by operations in docs/reference/compatibility-tests.md, held against the tests that it names: where it says `d`, the worlds
-//! of this test must send that operation to keys of that strategy, and every other test that it names must be there.
+//! The table of strategies by operations in docs/reference/compatibility-tests.md, held against the
+//! tests that it names: where it says `d`, the worlds of this test must send that operation to keys
+//! of that strategy, and every other test that it names must be there.
 //!
-//! Which strategy a request meets is seen where the router asks for it: at the layouts of the keys that it plans for. Scans and
-//! streams ask for no key and meet every strategy of their table. That most of these requests are also accepted is asserted where
-//! they are run.
+//! Which strategy a request meets is seen where the router asks for it: at the layouts of the keys
+//! that it plans for. Scans and streams ask for no key and meet every strategy of their table. That
+//! most of these requests are also accepted is asserted where they are run.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -43,7 +43,8 @@ async fn read(store: &dyn Store, body: &Json, pages: &mut Vec<Json>) -> Result<(
     Ok(())
 }
 
-/// Takes out what differs between any two streams. Of a binary key the engine counts the base64, not the bytes.
+/// Takes out what differs between any two streams. Of a binary key the engine counts the base64,
+/// not the bytes.
 fn comparable(record: &mut Json) {
     order_sets(record);
     let Some(members) = record.as_object_mut() else { return };

@@ -1,5 +1,5 @@
-//! Calls that act on tables, not on items: what they answer must show no trace of sharding, and what they change must hold for
-//! the items.
+//! Calls that act on tables, not on items: what they answer must show no trace of sharding, and
+//! what they change must hold for the items.
 
 use fastrand::Rng;
 use heatsink_dynamo::Operation;

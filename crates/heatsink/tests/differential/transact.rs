@@ -28,7 +28,8 @@ pub fn get(rng: &mut Rng, tables: &[Table]) -> Json {
     json!({ "TransactItems": gets })
 }
 
-/// A `TransactWriteItems`. Tokens are few, so that one comes back: with the same actions or with others.
+/// A `TransactWriteItems`. Tokens are few, so that one comes back: with the same actions or with
+/// others.
 pub fn write(rng: &mut Rng, tables: &[Table]) -> Json {
     let actions: Vec<Json> = (0..rng.usize(1..5)).map(|_| action(rng, tables)).collect();
     let mut body = json!({ "TransactItems": actions });

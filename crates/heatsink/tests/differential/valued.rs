@@ -1,5 +1,6 @@
-//! Worlds with single values of index keys on record: spread as a finished reshard leaves them, or between two steps of one; and with items that hold
-//! former forms of them, in tables of which keys move.
+//! Worlds with single values of index keys on record: spread as a finished reshard leaves them, or
+//! between two steps of one; and with items that hold former forms of them, in tables of which keys
+//! move.
 
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ pub fn migrate(rules: &str) -> bool {
     rules.trim_end().ends_with("# values migrate")
 }
 
-/// Puts the values on record that a table can have. `writes_new`: how far those have come that migrate.
+/// Puts the values on record that a table can have. `writes_new`: how far those have come that
+/// migrate.
 pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, writes_new: bool) {
     let (registry, record) = on_record(raw, table);
     let schema = block_on(registry.describe(table.name)).unwrap().unwrap().schema;
@@ -79,7 +81,8 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, writes_new: bool)
     assert!(block_on(registry.replace(&record, &after)).unwrap(), "nobody else writes");
 }
 
-/// Before some of the steps, an item of each table has a value in another form that it may have had. Which follows from the step alone.
+/// Before some of the steps, an item of each table has a value in another form that it may have
+/// had. Which follows from the step alone.
 pub fn stir(tables: &[Table], world: &World, step: &Step) {
     let text = step.body.to_string();
     let seed = text.bytes().fold(1_u64, |seed, byte| seed.wrapping_mul(37).wrapping_add(byte.into()));

@@ -1,4 +1,5 @@
-//! Random attribute values and expressions, from pools small enough that calls meet each other's items.
+//! Random attribute values and expressions, from pools small enough that calls meet each other's
+//! items.
 
 use fastrand::Rng;
 use serde_json::{Map, Value as Json, json};

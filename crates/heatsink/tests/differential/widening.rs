@@ -1,5 +1,5 @@
-//! Worlds in which keys become counters and get more fragments while clients go on: one gateway after the other knows a change more, and at any time
-//! two take calls that are one change apart.
+//! Worlds in which keys become counters and get more fragments while clients go on: one gateway
+//! after the other knows a change more, and at any time two take calls that are one change apart.
 
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ pub const VIEWS: [View; 7] = [
     View::Rests(1),
 ];
 
-/// A key, the most shards that it had when it was moved before all this, and its two numbers of fragments.
+/// A key, the most shards that it had when it was moved before all this, and its two numbers of
+/// fragments.
 type Key = (&'static [u8], Option<u16>, [u16; 2]);
 
 /// Clients use no key that is one of their shards.
@@ -56,7 +57,8 @@ pub fn most_shards() -> usize {
     STRINGS.iter().chain(BINARIES).flat_map(|(_, _, counts)| counts).copied().max().unwrap_or(1).into()
 }
 
-/// A token that comes back after a change is another request to the store (docs/explain/reshard.md).
+/// A token that comes back after a change is another request to the store
+/// (docs/explain/reshard.md).
 pub fn hide(steps: &mut [Step]) {
     for step in steps {
         if let Some(body) = step.body.as_object_mut() {

@@ -24,7 +24,8 @@ use crate::stepping;
 use crate::valued;
 use crate::widening;
 
-/// The rules that cases draw from. `*` is every table with a sort key and a partition key that can take a suffix.
+/// The rules that cases draw from. `*` is every table with a sort key and a partition key that can
+/// take a suffix.
 pub const RULES: &[&str] = &[
     r#"rule = [{ table = "*", strategy = "calculated", shards = 4 }]"#,
     r#"rule = [{ table = "*", strategy = "calculated", shards = 2 }]"#,
@@ -242,7 +243,8 @@ pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let can = |rules: &&str| judge == Judge::Engine || lacking::can(rules);
     let all = RULES.iter().chain(RESPREAD).copied();
     let rules: Vec<&str> = all.filter(can).filter(|rules| rules.contains(&named)).collect();
-    // Worlds that came later take some of the cases and leave the others what they were: a seed goes on to name its case.
+    // Worlds that came later take some of the cases and leave the others what they were: a seed
+    // goes on to name its case.
     let (widen, others): (Vec<&str>, Vec<&str>) = rules.into_iter().partition(|rules| widening::has(rules));
     let (step, others): (Vec<&str>, Vec<&str>) = others.into_iter().partition(|rules| stepping::has(rules));
     let (respread, others): (Vec<&str>, Vec<&str>) =
@@ -271,7 +273,8 @@ pub enum Turn {
     Values,
 }
 
-/// How index keys are on their way under these rules, if they are: items hold both forms of their values.
+/// How index keys are on their way under these rules, if they are: items hold both forms of their
+/// values.
 pub fn turns(rules: &str) -> Option<Turn> {
     let comment = rules.rsplit_once("# ")?.1.trim();
     match comment {
@@ -287,11 +290,13 @@ pub fn turns(rules: &str) -> Option<Turn> {
     }
 }
 
-/// Gateways' services, seen as a store. Calls go to each in turn; all hear of what happens to tables.
+/// Gateways' services, seen as a store. Calls go to each in turn; all hear of what happens to
+/// tables.
 pub struct Sharded {
     gateways: Vec<(Service, Control)>,
     calls: AtomicUsize,
-    /// Each gateway knows a change more than the one before it, and after so many calls the oldest takes no more. `None`: all take calls all the time.
+    /// Each gateway knows a change more than the one before it, and after so many calls the oldest
+    /// takes no more. `None`: all take calls all the time.
     changes_after: Option<usize>,
     /// What has to wait for the change is answered at once: nothing would end it.
     waits: bool,
@@ -309,7 +314,8 @@ impl Sharded {
             // No two gateways are further apart than one change.
             return (call / after + call % 2).min(self.gateways.len() - 1);
         }
-        // A retry with a token is the request that it was at the same gateway only, while an adoption goes from step to step.
+        // A retry with a token is the request that it was at the same gateway only, while an
+        // adoption goes from step to step.
         let tokens = [Operation::TransactWriteItems, Operation::ExecuteTransaction].contains(&operation);
         if tokens { 0 } else { call % self.gateways.len() }
     }
@@ -434,8 +440,9 @@ impl World {
     }
 }
 
-/// A gateway whose clock stands still: what it knows of a table it does not look up again. What others wrote into the registry they wrote a day
-/// ago: tables rest, unless the gateway itself sees them change.
+/// A gateway whose clock stands still: what it knows of a table it does not look up again. What
+/// others wrote into the registry they wrote a day ago: tables rest, unless the gateway itself sees
+/// them change.
 fn gateway(store: &Arc<dyn Store>, rules: &Rules) -> (Service, Control) {
     let env = Arc::new(ManualEnv::seeded(1));
     env.advance(A_DAY);
@@ -457,7 +464,8 @@ fn turn_on_record(
         Ok(serde_json::from_slice(&answer).expect("JSON"))
     };
     let found = match ask(Operation::Scan, json!({ "TableName": REGISTRY })) {
-        // It has no indexes of several key attributes, and rules for nothing else hold for none of its tables.
+        // It has no indexes of several key attributes, and rules for nothing else hold for none of
+        // its tables.
         Err(error) if judge == Judge::DynamoDbLocal && error.code == Code::ResourceNotFoundException => {
             return;
         }

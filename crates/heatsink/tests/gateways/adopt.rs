@@ -1,5 +1,7 @@
-//! An index that has items already is brought under a rule, to other numbers of shards, and back, and values of it by themselves, while clients write and read through two gateways that notice
-//! each step at different moments, and acknowledge it. Every write means what it says, every Query is exact.
+//! An index that has items already is brought under a rule, to other numbers of shards, and back,
+//! and values of it by themselves, while clients write and read through two gateways that notice
+//! each step at different moments, and acknowledge it. Every write means what it says, every Query
+//! is exact.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -38,7 +40,8 @@ fn rules(shards: [u16; 2]) -> Rules {
     );
     Rules::read("rules", &text).unwrap()
 }
-/// Items that no client writes to: in every Query of their keys exactly once, whatever else goes on.
+/// Items that no client writes to: in every Query of their keys exactly once, whatever else goes
+/// on.
 const STILL: usize = 120;
 
 /// What becomes of index keys while clients use them.
@@ -110,7 +113,8 @@ impl Town {
         Ok(serde_json::from_slice(&answer).unwrap())
     }
 
-    /// Waits until clients have read so many keys more; not for ever, should one of them have failed.
+    /// Waits until clients have read so many keys more; not for ever, should one of them have
+    /// failed.
     fn let_clients_read(&self, queries: u64) {
         let until = self.exact.load(Ordering::SeqCst) + queries;
         for _ in 0..2_000 {
@@ -154,7 +158,8 @@ impl Town {
         })
     }
 
-    /// The names of all items of a key, page by page; `None` if it has to begin again because of a step of the adoption.
+    /// The names of all items of a key, page by page; `None` if it has to begin again because of a
+    /// step of the adoption.
     fn query(
         &self,
         gateway: usize,
@@ -202,7 +207,8 @@ impl Town {
         Some(found)
     }
 
-    /// The names of all items of an index, by Scan or by SELECT, page by page; `None` if it has to begin again because of a step of the adoption.
+    /// The names of all items of an index, by Scan or by SELECT, page by page; `None` if it has to
+    /// begin again because of a step of the adoption.
     fn scan(&self, gateway: usize, rng: &mut Rng, index: &str) -> Option<Vec<(String, String)>> {
         // An index with several key attributes is none for PartiQL.
         let (operation, mut body, start, last) = if rng.bool() || index == "both" {
@@ -325,7 +331,8 @@ fn write(town: &Town, pk: &str, mut rng: Rng, done: &AtomicBool) -> BTreeMap<Str
     model
 }
 
-/// A client that reads, and must find every item that lies still exactly once. Returns how often it looked.
+/// A client that reads, and must find every item that lies still exactly once. Returns how often it
+/// looked.
 fn read(town: &Town, mut rng: Rng, done: &AtomicBool) -> usize {
     let mut exact = 0;
     while !done.load(Ordering::SeqCst) {

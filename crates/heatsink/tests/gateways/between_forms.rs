@@ -1,5 +1,6 @@
-//! An index key gets another number of shards. A client's Query reads the one form of its values and then the other; meanwhile other clients
-//! write items, through gateways of which one knows the step before and one the step after: an item goes from either form to the other.
+//! An index key gets another number of shards. A client's Query reads the one form of its values
+//! and then the other; meanwhile other clients write items, through gateways of which one knows the
+//! step before and one the step after: an item goes from either form to the other.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -108,7 +109,8 @@ fn put(gateway: &Service, number: usize, at: usize) {
     ask(gateway, Operation::PutItem, &json!({ "TableName": "Tasks", "Item": item }));
 }
 
-/// What a Query finds before whose n-th call each item is written again, by the other gateway; nothing if there are fewer calls.
+/// What a Query finds before whose n-th call each item is written again, by the other gateway;
+/// nothing if there are fewer calls.
 fn found(
     forward: bool,
     reader: bool,

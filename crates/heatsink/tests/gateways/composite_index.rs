@@ -1,5 +1,6 @@
-//! Tables with an index whose key has several partition or sort key attributes: passed through where no rule names them, and read as unsharded
-//! where one does, page by page. The differential test has such indexes too; here more rows fall on each other.
+//! Tables with an index whose key has several partition or sort key attributes: passed through
+//! where no rule names them, and read as unsharded where one does, page by page. The differential
+//! test has such indexes too; here more rows fall on each other.
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -29,7 +30,8 @@ fn call(service: &Gateway, operation: Operation, body: &Json) -> Result<Json, Er
     Ok(serde_json::from_slice(&answer).unwrap())
 }
 
-/// `of` holds the key attributes of two indexes: one apart from the table's key, one with the table's partition key in it.
+/// `of` holds the key attributes of two indexes: one apart from the table's key, one with the
+/// table's partition key in it.
 fn create() -> Json {
     let define = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
     let key = |name: &str, kind: &str| json!({ "AttributeName": name, "KeyType": kind });
@@ -102,7 +104,8 @@ fn a_sharded_table_reads_an_index_apart_from_its_key_as_an_unsharded_one() {
     for rules in [SHARDED, ASSIGNED] {
         let sharded = gateway(rules);
         fill(&sharded);
-        // Numbers of externally assigned shards are part of cursors by design; all else is the same.
+        // Numbers of externally assigned shards are part of cursors by design; all else is the
+        // same.
         let logical = |(items, mut cursors): (Vec<Json>, Vec<Json>)| {
             let shard = |cursor: &mut Json| drop(cursor.as_object_mut().unwrap().remove("heatsink:shard"));
             cursors.iter_mut().for_each(shard);
@@ -135,7 +138,8 @@ fn a_sharded_table_reads_an_index_apart_from_its_key_as_an_unsharded_one() {
     }
 }
 
-/// The keys of items that fall on each other in every index: owners whose order a shard suffix would change, few values of all else.
+/// The keys of items that fall on each other in every index: owners whose order a shard suffix
+/// would change, few values of all else.
 fn crowded() -> Json {
     let define = |(name, kind): (&str, &str)| json!({ "AttributeName": name, "AttributeType": kind });
     let key = |kind: &'static str| move |name: &&str| json!({ "AttributeName": name, "KeyType": kind });
@@ -226,8 +230,9 @@ fn queries() -> Vec<(Json, &'static [&'static str])> {
     ]
 }
 
-/// What must be equal of a read: of every page how many items it read, and what its rows are sorted by; of all pages the rows, in any order. Which of
-/// the rows with equal index keys a filter meets on which page is nobody's to say.
+/// What must be equal of a read: of every page how many items it read, and what its rows are sorted
+/// by; of all pages the rows, in any order. Which of the rows with equal index keys a filter meets
+/// on which page is nobody's to say.
 fn seen(service: &Gateway, operation: Operation, mut body: Json, sorts: &[&str]) -> (Vec<Json>, Vec<String>) {
     let (mut pages, mut rows) = (Vec::new(), Vec::new());
     let filtered = body.get("FilterExpression").or(body.get("QueryFilter")).is_some();

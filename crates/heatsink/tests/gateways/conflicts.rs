@@ -1,5 +1,6 @@
-//! While `heatsink adopt` rewrites the keys of an index, its transactions meet writes of clients. A write of one item that is refused for it is sent again: an
-//! unsharded table has no worker, and its clients do not expect the error.
+//! While `heatsink adopt` rewrites the keys of an index, its transactions meet writes of clients. A
+//! write of one item that is refused for it is sent again: an unsharded table has no worker, and
+//! its clients do not expect the error.
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +19,8 @@ use serde_json::{Value as Json, json};
 const INDEX: &str =
     "[[rule]]\ntable = \"Tasks\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = 4\n";
 
-/// An embedded store in which a worker's transactions have the items that clients write, so many times.
+/// An embedded store in which a worker's transactions have the items that clients write, so many
+/// times.
 struct Busy {
     inner: Embedded,
     conflicts: AtomicI64,
@@ -160,7 +162,8 @@ async fn a_table_without_a_worker_passes_the_error_on() {
     assert_eq!(busy.sent.load(Ordering::SeqCst), 1);
 }
 
-/// Deleted meanwhile, and made again under its name, the table's items would be rewritten by a run that takes them for those of the former one.
+/// Deleted meanwhile, and made again under its name, the table's items would be rewritten by a run
+/// that takes them for those of the former one.
 #[tokio::test]
 async fn a_table_whose_index_keys_migrate_is_not_deleted() {
     let (busy, service) = gateway(true).await;

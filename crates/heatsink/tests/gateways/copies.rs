@@ -1,5 +1,5 @@
-//! A copy of a sharded table, restored or filled from one, holds shards and has no record. It must not be brought under its rules once more, and
-//! once it is on record every item is found.
+//! A copy of a sharded table, restored or filled from one, holds shards and has no record. It must
+//! not be brought under its rules once more, and once it is on record every item is found.
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -61,8 +61,8 @@ fn items(store: &Arc<dyn Store>, table: &str) -> Vec<Json> {
         .clone()
 }
 
-/// A table that was written through a gateway, and a copy of it that was made without any gateway: under another name, or under its own after it
-/// was dropped past them too.
+/// A table that was written through a gateway, and a copy of it that was made without any gateway:
+/// under another name, or under its own after it was dropped past them too.
 fn copied(rules: &str, name: &str) -> Arc<dyn Store> {
     let store = store();
     let gateway = gateway(&store, rules);
@@ -200,7 +200,8 @@ fn a_table_whose_items_lie_elsewhere_is_not_put_on_record() {
 
 #[test]
 fn rules_that_do_not_fit_the_shards_are_noticed_too() {
-    // Sharded over 6; the rule now says 8. Growing moves a quarter of the items, so most lie where the new rule puts them.
+    // Sharded over 6; the rule now says 8. Growing moves a quarter of the items, so most lie where
+    // the new rule puts them.
     let store = copied(CALCULATED, "Board-2");
     let rules = CALCULATED.replace('6', "8");
     assert!(matches!(adopt(&store, &rules, "Board-2", true), Err(WorkerError::Usage(_))));

@@ -1,4 +1,5 @@
-//! Counters through the service over the embedded engine: exact sums under concurrency, exact resets and deletes, what is refused.
+//! Counters through the service over the embedded engine: exact sums under concurrency, exact
+//! resets and deletes, what is refused.
 //!
 //! Every run is one thread whose tasks take turns as a seed says, so a failure replays.
 
@@ -115,7 +116,8 @@ fn many_adders_at_once_lose_nothing_and_count_nothing_twice() {
     }
 }
 
-/// Beside adders the counter is read, and never seen above what was sent or below what was acknowledged.
+/// Beside adders the counter is read, and never seen above what was sent or below what was
+/// acknowledged.
 #[test]
 fn readers_beside_adders_see_what_was_acknowledged() {
     for seed in 0..10 {
@@ -156,9 +158,10 @@ fn readers_beside_adders_see_what_was_acknowledged() {
     }
 }
 
-/// What a counter showed is one of the values that adds, resets and deletes, in some order that respects who waited for whom, give at
-/// the end: each task's last operation and all adds behind the last reset that took effect. Checked by keeping one writer who
-/// alternates reset and adds alone, beside readers of other keys, and then by the rows that are left.
+/// What a counter showed is one of the values that adds, resets and deletes, in some order that
+/// respects who waited for whom, give at the end: each task's last operation and all adds behind
+/// the last reset that took effect. Checked by keeping one writer who alternates reset and adds
+/// alone, beside readers of other keys, and then by the rows that are left.
 #[test]
 fn a_reset_and_a_delete_take_effect_on_all_rows() {
     for seed in 0..10 {
@@ -234,7 +237,8 @@ fn a_reset_and_a_delete_take_effect_on_all_rows() {
     }
 }
 
-/// Batches beside adds: a counter that a batch writes is whole at every moment, as a read of all its rows at one moment shows.
+/// Batches beside adds: a counter that a batch writes is whole at every moment, as a read of all
+/// its rows at one moment shows.
 #[test]
 fn a_batch_replaces_a_counter_at_one_moment() {
     for seed in 0..10 {
@@ -288,7 +292,8 @@ fn a_batch_replaces_a_counter_at_one_moment() {
     }
 }
 
-/// Deletes beside adds: whatever the order, row 0 is there whenever another row is, and what is shown is what the rows hold.
+/// Deletes beside adds: whatever the order, row 0 is there whenever another row is, and what is
+/// shown is what the rows hold.
 #[test]
 fn row_0_is_there_whenever_another_row_is() {
     for seed in 0..20 {
@@ -516,7 +521,8 @@ fn transactions_and_batches_of_counters() {
     );
 }
 
-/// Nothing can follow the one item of a key without sort key, so DynamoDB gives no cursor behind it.
+/// Nothing can follow the one item of a key without sort key, so DynamoDB gives no cursor behind
+/// it.
 #[test]
 fn a_query_for_one_item_ends_with_it() {
     let world = World::new(1, 4);
@@ -562,7 +568,8 @@ fn a_scan_shows_whole_items_and_each_once() {
     }
 }
 
-/// Each row is written by itself, and a stream shows that: logical keys, and a part of the number in each.
+/// Each row is written by itself, and a stream shows that: logical keys, and a part of the number
+/// in each.
 #[test]
 fn streams_show_the_writes_of_each_row_under_the_logical_key() {
     let world = World::new(5, 4);

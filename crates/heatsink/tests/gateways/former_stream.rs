@@ -1,4 +1,5 @@
-//! The stream of a table that was sharded, deleted and made again: its records hold physical keys, and nobody can tell of which layout.
+//! The stream of a table that was sharded, deleted and made again: its records hold physical keys,
+//! and nobody can tell of which layout.
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! One or more gateways over the embedded store, in one process: what clients see of them. One binary, so that their code is built once.
+//! One or more gateways over the embedded store, in one process: what clients see of them. One
+//! binary, so that their code is built once.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

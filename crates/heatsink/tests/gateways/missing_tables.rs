@@ -1,4 +1,5 @@
-//! Requests on tables that are not there, where rules are: refused in the words of the store, and never sent on.
+//! Requests on tables that are not there, where rules are: refused in the words of the store, and
+//! never sent on.
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -74,8 +75,8 @@ fn a_statement_on_an_absent_table_fails_alone() {
     }
 }
 
-/// Of a transaction, too: what is wrong with the request is told first, then an item that is named twice before the table is. Neither its other tables nor its
-/// token take part.
+/// Of a transaction, too: what is wrong with the request is told first, then an item that is named
+/// twice before the table is. Neither its other tables nor its token take part.
 #[test]
 fn transactions_on_an_absent_table_are_refused_in_the_stores_words_and_have_no_effect() {
     let (store, service) = service();
@@ -158,7 +159,8 @@ fn writes_to_an_absent_table_are_refused_in_the_stores_words_and_not_sent_on() {
     );
 }
 
-/// Of a batch and of statements, too; and names that no table can have are refused for what they are.
+/// Of a batch and of statements, too; and names that no table can have are refused for what they
+/// are.
 #[test]
 fn what_is_wrong_with_a_request_is_told_before_its_missing_table() {
     let (store, service) = service();

@@ -1,5 +1,6 @@
-//! A recorded table carries a tag that names its registry. It is written once the table is on record, checked before one goes there, and hidden from
-//! clients. Stores without tags, and credentials that may not use them, go without.
+//! A recorded table carries a tag that names its registry. It is written once the table is on
+//! record, checked before one goes there, and hidden from clients. Stores without tags, and
+//! credentials that may not use them, go without.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,6 @@
-//! A Scan, a Query of an index, or a SELECT that is one of them, goes on after the layout of its table has changed. Its cursor is refused by name: where
-//! it stands means nothing in the new order. Under one layout every item comes once, whatever gateway is asked.
+//! A Scan, a Query of an index, or a SELECT that is one of them, goes on after the layout of its
+//! table has changed. Its cursor is refused by name: where it stands means nothing in the new
+//! order. Under one layout every item comes once, whatever gateway is asked.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -316,7 +317,8 @@ async fn a_query_of_the_table_goes_on_through_adoption_and_back() {
     }
 }
 
-/// Where no other item has the cursor's index key, its place is the same under every layout. So it is for a cursor that a client makes.
+/// Where no other item has the cursor's index key, its place is the same under every layout. So it
+/// is for a cursor that a client makes.
 #[tokio::test]
 async fn a_query_of_an_index_goes_on_where_no_other_item_has_its_index_key() {
     let read = query(|| {
@@ -355,7 +357,8 @@ async fn a_query_of_another_index_than_the_one_that_changed_goes_on() {
     assert_eq!((before.len(), rest.len()), (6, 19));
 }
 
-/// Items that the index of the reshard does not hold keep the form that they had, and another index shows them under it.
+/// Items that the index of the reshard does not hold keep the form that they had, and another index
+/// shows them under it.
 #[tokio::test]
 async fn a_scan_goes_on_behind_items_that_keep_a_former_form() {
     let store = filled(NONE).await;
@@ -381,9 +384,11 @@ async fn a_scan_goes_on_behind_items_that_keep_a_former_form() {
     }
 }
 
-/// Where an index holds former forms, a Scan of it reads the table. So an item that is in the index from the first page to the last is shown once, also if
-/// it is overwritten and gets another value meanwhile, which a Scan of an unsharded index may miss or show twice. One that comes into the index behind the
-/// Scan's place in the table may be missed, as one that comes in behind its place in an unsharded index.
+/// Where an index holds former forms, a Scan of it reads the table. So an item that is in the index
+/// from the first page to the last is shown once, also if it is overwritten and gets another value
+/// meanwhile, which a Scan of an unsharded index may miss or show twice. One that comes into the
+/// index behind the Scan's place in the table may be missed, as one that comes in behind its place
+/// in an unsharded index.
 #[tokio::test]
 async fn a_scan_shows_once_what_is_in_an_index_with_former_forms_throughout() {
     let reads = [
@@ -402,7 +407,8 @@ async fn a_scan_shows_once_what_is_in_an_index_with_former_forms_throughout() {
         let options = ValueOptions { concurrency: 4, exclusive: true, delay, rate: u32::MAX };
         reshard.run(options, &Unwatched).await.unwrap();
         let service = gateway(&store, NONE).await;
-        // What is in the index now, what was at any time since the first page, and how often each was shown.
+        // What is in the index now, what was at any time since the first page, and how often each
+        // was shown.
         let name = |number: usize| (format!("k{}", number % 8), format!("{number:03}"));
         let mut within: BTreeMap<_, _> = (0..ITEMS).map(|number| (name(number), true)).collect();
         let (mut throughout, mut came): (std::collections::BTreeSet<_>, Vec<_>) =

@@ -1,8 +1,10 @@
-//! Tailing readers beside writers: a reader that asks for "everything after the last item I saw" must not miss an item.
+//! Tailing readers beside writers: a reader that asks for "everything after the last item I saw"
+//! must not miss an item.
 //!
-//! Writes form one causal chain: each is sent only after the one before it was acknowledged, so a reader that has seen a write has to
-//! see all that lead to it (the causal-order oracle). With one partition that holds by itself. Over shards it does not, and this shows
-//! both: the anomaly without `consistency = "strong"`, and none with it.
+//! Writes form one causal chain: each is sent only after the one before it was acknowledged, so a
+//! reader that has seen a write has to see all that lead to it (the causal-order oracle). With one
+//! partition that holds by itself. Over shards it does not, and this shows both: the anomaly
+//! without `consistency = "strong"`, and none with it.
 //!
 //! Every run is one thread whose tasks take turns as a seed says, so a failure replays.
 

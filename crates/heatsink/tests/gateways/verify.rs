@@ -1,4 +1,5 @@
-//! `heatsink verify` and `heatsink adopt --as-it-lies` as an operator runs them: words, JSON, exit codes.
+//! `heatsink verify` and `heatsink adopt --as-it-lies` as an operator runs them: words, JSON, exit
+//! codes.
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 

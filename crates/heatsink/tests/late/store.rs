@@ -1,4 +1,5 @@
-//! A store that is slow by a seed, for one thread whose tasks take turns: so that requests overlap, and a failure replays.
+//! A store that is slow by a seed, for one thread whose tasks take turns: so that requests overlap,
+//! and a failure replays.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,8 +30,8 @@ impl Store for Late {
             for _ in 0..turns {
                 turn().await;
             }
-            // At once, so that requests are carried out in the order in which they arrive; on another thread, since one executor
-            // cannot wait within another.
+            // At once, so that requests are carried out in the order in which they arrive; on
+            // another thread, since one executor cannot wait within another.
             let act = || block_on(self.store.call(operation, body));
             std::thread::scope(|scope| scope.spawn(act).join().expect("the store answers"))
         }

@@ -1,4 +1,5 @@
-//! One recommended shard count for the same rates and risk, whoever recommends it, and the cause that binds it.
+//! One recommended shard count for the same rates and risk, whoever recommends it, and the cause
+//! that binds it.
 
 use serde_json::Value as Json;
 
@@ -11,7 +12,8 @@ fn advice(place: &TestDir, arguments: &str) -> Json {
     serde_json::from_slice(&done.stdout).unwrap()
 }
 
-/// The arguments between `heatsink ` and the end of the code in each text that says `heatsink shards …` and what it recommends.
+/// The arguments between `heatsink ` and the end of the code in each text that says `heatsink
+/// shards …` and what it recommends.
 fn claims(page: &str) -> Vec<(String, String)> {
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let pieces = page.split("`heatsink shards ").skip(1);

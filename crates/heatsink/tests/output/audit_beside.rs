@@ -1,4 +1,5 @@
-//! `heatsink audit --file RECORDS --trace TRACE`: the writes that no recorded request explains are counted and named.
+//! `heatsink audit --file RECORDS --trace TRACE`: the writes that no recorded request explains are
+//! counted and named.
 
 use serde_json::{Value as Json, json};
 
@@ -37,7 +38,8 @@ fn record(second: u64, key: &str, sort: &str, service: bool) -> Json {
     record
 }
 
-/// Those votes, spread over four shards; in the middle ten more that nobody recorded, and five items whose time to live was over.
+/// Those votes, spread over four shards; in the middle ten more that nobody recorded, and five
+/// items whose time to live was over.
 fn records() -> String {
     let mut all = Vec::new();
     for nth in 5..95 {

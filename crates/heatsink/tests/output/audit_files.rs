@@ -1,4 +1,5 @@
-//! `heatsink audit --file`: every form of file, told by what is in it; what is cut off or mixed; and keys that would act on a terminal.
+//! `heatsink audit --file`: every form of file, told by what is in it; what is cut off or mixed;
+//! and keys that would act on a terminal.
 
 use std::io::Write;
 use std::path::PathBuf;

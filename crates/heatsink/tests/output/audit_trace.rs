@@ -1,4 +1,5 @@
-//! `heatsink audit --trace`: what `serve --record` writes names the hot keys and what to do about them, and says what it does not show.
+//! `heatsink audit --trace`: what `serve --record` writes names the hot keys and what to do about
+//! them, and says what it does not show.
 
 use std::io::Write as _;
 
@@ -33,7 +34,8 @@ fn end(recorded: usize) -> Json {
     json!({ "us": 2_000_000, "recorded": recorded, "dropped": 0, "because": "stopped" })
 }
 
-/// 1,000 writes in a second of HOT with growing sort keys, 3,000 reads of one page of READ, two writes of COLD, one of an index, and a Scan.
+/// 1,000 writes in a second of HOT with growing sort keys, 3,000 reads of one page of READ, two
+/// writes of COLD, one of an index, and a Scan.
 fn accesses() -> String {
     let mut all = String::new();
     for nth in 0..1_000_u64 {

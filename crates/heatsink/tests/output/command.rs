@@ -63,7 +63,8 @@ impl TestDir {
         self.command(arguments).output().unwrap()
     }
 
-    /// A data file `data.db` with two tables: `Board` with items under a busy key, and `Single` without a sort key.
+    /// A data file `data.db` with two tables: `Board` with items under a busy key, and `Single`
+    /// without a sort key.
     pub fn data(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

@@ -1,7 +1,8 @@
-//! The index of errors, docs/reference/errors.md: what an operator or a client's log shows, what it means, what to do.
+//! The index of errors, docs/reference/errors.md: what an operator or a client's log shows, what it
+//! means, what to do.
 //!
-//! Each message is a piece of a product source: one that is reworded there fails here. So does an `Error::unavailable` of the
-//! product without an entry.
+//! Each message is a piece of a product source: one that is reworded there fails here. So does an
+//! `Error::unavailable` of the product without an entry.
 
 use std::path::Path;
 
@@ -281,7 +282,8 @@ fn table(title: &str, entries: &[Entry]) -> String {
     rows
 }
 
-/// The text of the product's sources, with strings that go on over a line end joined. Tests are not among them.
+/// The text of the product's sources, with strings that go on over a line end joined. Tests are not
+/// among them.
 fn sources(folder: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -325,7 +327,8 @@ fn every_retryable_error_has_an_entry() {
     for source in product() {
         for call in source.split("Error::unavailable(").skip(1) {
             let head: String = call.chars().take(120).collect();
-            // A message that is made elsewhere, and one word of a test double, are not told from here.
+            // A message that is made elsewhere, and one word of a test double, are not told from
+            // here.
             let Some(message) = head.split('"').nth(1).filter(|message| message.contains(' ')) else {
                 continue;
             };

@@ -1,4 +1,5 @@
-//! Errors: in plain words on stderr, or as one JSON document there; and the exit codes that docs/reference/errors.md lists.
+//! Errors: in plain words on stderr, or as one JSON document there; and the exit codes that
+//! docs/reference/errors.md lists.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +7,8 @@ use serde_json::Value as Json;
 
 use crate::command::{Server, TestDir, closed_port, text};
 
-/// What no text for people holds: Rust's notation, numbers of system errors, JSON, names of the SDK's types.
+/// What no text for people holds: Rust's notation, numbers of system errors, JSON, names of the
+/// SDK's types.
 const NOT_WORDS: [&str; 8] =
     ["os error", "Some(", "None", "Err(", "{\"", "SystemTime", "provider", "InternalServerError"];
 
@@ -124,7 +126,8 @@ fn a_half_done_or_unsettled_command_is_1() {
     assert!(said.contains("matches no table"), "{said}");
 }
 
-/// Where nothing tells who the operator is, the command says what to set, and does not wait for a machine that is not there.
+/// Where nothing tells who the operator is, the command says what to set, and does not wait for a
+/// machine that is not there.
 #[test]
 fn missing_credentials_are_said_in_words_and_at_once() {
     let place = TestDir::new("credentials");

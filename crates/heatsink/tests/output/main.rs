@@ -1,5 +1,5 @@
-//! What the commands print, as an operator and a script read it: widths, closed pipes, errors in words and in JSON, exit codes, and one
-//! recommended shard count everywhere.
+//! What the commands print, as an operator and a script read it: widths, closed pipes, errors in
+//! words and in JSON, exit codes, and one recommended shard count everywhere.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]

@@ -1,8 +1,8 @@
-//! Pages of docs/reference that are generated: `cli.md`, `cli-tables.md` and `cli-reshard.md` from the commands' help, `errors.md` from
-//! [`crate::error_index`].
+//! Pages of docs/reference that are generated: `cli.md`, `cli-tables.md` and `cli-reshard.md` from
+//! the commands' help, `errors.md` from [`crate::error_index`].
 //!
-//! A page that is not what the program says fails; `HEATSINK_BLESS=1` writes it anew. `metrics.md` is written beside the table of
-//! metrics (`cli/serve/metric_help.rs`).
+//! A page that is not what the program says fails; `HEATSINK_BLESS=1` writes it anew. `metrics.md`
+//! is written beside the table of metrics (`cli/serve/metric_help.rs`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,8 @@ fn wrapped(line: &str, indent: &str) -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// The help in short: usage, and the options that the page has not explained yet. The others are named at the end.
+/// The help in short: usage, and the options that the page has not explained yet. The others are
+/// named at the end.
 fn short(said: &str, seen: &mut BTreeSet<String>) -> String {
     let (head, options) = said.split_once("\nOptions:\n").unwrap_or((said, ""));
     let head = head.lines().filter(|line| !line.starts_with("  help  "));

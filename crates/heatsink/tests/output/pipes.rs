@@ -41,7 +41,8 @@ fn a_closed_pipe_ends_no_command_with_an_error() {
         assert_eq!(text(&done.stderr), "", "{arguments:?}");
     }
 
-    // What a command finds decides its exit code, whoever reads what it says: this server has no such table.
+    // What a command finds decides its exit code, whoever reads what it says: this server has no
+    // such table.
     let (reader, writer) = pipe().unwrap();
     drop(reader);
     let done = place.command(&["partitions", "Board", "--server", &address]).stdout(writer).output().unwrap();

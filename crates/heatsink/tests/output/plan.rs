@@ -1,4 +1,5 @@
-//! `heatsink-lab plan`: the same shard count as `heatsink shards`, and nothing where nothing is needed.
+//! `heatsink-lab plan`: the same shard count as `heatsink shards`, and nothing where nothing is
+//! needed.
 
 use serde_json::Value as Json;
 

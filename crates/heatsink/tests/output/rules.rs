@@ -1,4 +1,5 @@
-//! Where rules come from: `--rules`, else `./heatsink.toml`, else none; and which of them match no table.
+//! Where rules come from: `--rules`, else `./heatsink.toml`, else none; and which of them match no
+//! table.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -171,7 +172,8 @@ fn checked(place: &TestDir) -> (Option<i32>, Json, String) {
 fn rules_that_match_no_table_are_found() {
     let place = TestDir::new("idle");
     place.data();
-    // Board holds items, so a rule for it is refused until it is adopted; this one keeps its keys whole.
+    // Board holds items, so a rule for it is refused until it is adopted; this one keeps its keys
+    // whole.
     let whole = "[[rule]]\ntable = \"Board\"\nstrategy = \"none\"\n";
     place.file("heatsink.toml", whole);
     let (code, report, _) = checked(&place);

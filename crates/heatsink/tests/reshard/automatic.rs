@@ -1,4 +1,5 @@
-//! Keys that get shards without being asked for. Which keys are hot is told by the test; the gateways, their registry and the move are real.
+//! Keys that get shards without being asked for. Which keys are hot is told by the test; the
+//! gateways, their registry and the move are real.
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -73,7 +74,8 @@ fn a_key_that_is_warm_at_three_gateways_gets_the_shards_of_the_whole_load() {
     let third = vec![hot("game_x", 1_700.0, 5_100.0), hot("user_x", 1_700.0, 5_100.0)];
     sees(&town, &[third.clone(), third.clone(), third]);
     let shards = town.until("shards", || Some(town.shards("game_x")).filter(|shards| *shards > 1));
-    // 5,100 writes a second on a small table: more than a third of them needs, and within a factor of two of what the whole needs.
+    // 5,100 writes a second on a small table: more than a third of them needs, and within a factor
+    // of two of what the whole needs.
     let whole = heatsink_heat::advice::diagnose(&hot("game_x", 5_100.0, 5_100.0).observed(1, false)).shards();
     assert_eq!(Some(shards), whole);
     assert!(town.intent("game_x").unwrap().request.by.starts_with("automatic"));

@@ -1,4 +1,5 @@
-//! Keys whose buckets get another number of shards: what the command says and refuses, and three gateways over one store.
+//! Keys whose buckets get another number of shards: what the command says and refuses, and three
+//! gateways over one store.
 //!
 //! Not here: every order of the steps (the model of `heatsink-reshard`).
 
@@ -38,7 +39,8 @@ fn day(ahead: i64) -> Bucket {
     Bucket::at(i64::try_from(now()).unwrap() + ahead * 86_400, Granularity::Day).unwrap()
 }
 
-/// A data file with the table `Logs`, whose keys `log*` lie in buckets of a day. What is put there lies where a gateway puts it.
+/// A data file with the table `Logs`, whose keys `log*` lie in buckets of a day. What is put there
+/// lies where a gateway puts it.
 fn data(name: &str, puts: &[(&str, String)]) -> PathBuf {
     let place = std::env::temp_dir().join(format!("heatsink-reshard-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&place);
@@ -171,7 +173,8 @@ fn what_buckets_cannot_become_is_refused_by_name() {
     );
     refused(&data, &["start", "Logs", "other", "--shards", "4"], "lies in no buckets");
     refused(&data, &["start", "Logs", "log", "--shards", "1001"], "1 to 1000 shards");
-    // Items so far in the future are no matter of clocks or zones. The buckets before them would have to wait for them.
+    // Items so far in the future are no matter of clocks or zones. The buckets before them would
+    // have to wait for them.
     for more in [&["--dry-run"][..], &[]] {
         let start = [&["start", "Logs", "logs", "--shards", "4"], more].concat();
         refused(&data, &start, &far.to_string());
@@ -255,8 +258,8 @@ fn a_change_that_is_cancelled_leaves_buckets_as_they_were() {
     assert!(town.lies("game").keys().all(|key| key.matches("#~").count() == 1));
 }
 
-/// A run is killed at each of its calls in turn, before or after the call took effect; the next one goes on, or begins anew. Items lie and are found where
-/// each bucket's own number puts them.
+/// A run is killed at each of its calls in turn, before or after the call took effect; the next one
+/// goes on, or begins anew. Items lie and are found where each bucket's own number puts them.
 #[test]
 fn a_run_that_is_killed_at_any_call_is_followed_by_another() {
     let mut calls = 0;

@@ -1,4 +1,5 @@
-//! Keys that become counters, and get more fragments: what the command says and refuses, and three gateways over one store.
+//! Keys that become counters, and get more fragments: what the command says and refuses, and three
+//! gateways over one store.
 //!
 //! Not here: what can go wrong meanwhile (the simulation, and the model of `heatsink-reshard`).
 

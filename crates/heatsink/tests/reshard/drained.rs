@@ -1,5 +1,5 @@
-//! What puts without condition take of the partition that a key leaves: nothing, from the cutover on, but for those whose shard lies there. Counted by
-//! the partitions of the embedded store.
+//! What puts without condition take of the partition that a key leaves: nothing, from the cutover
+//! on, but for those whose shard lies there. Counted by the partitions of the embedded store.
 use std::sync::Arc;
 
 use fastrand::Rng;

@@ -1,4 +1,5 @@
-//! Layouts are frozen while a gateway carries a reshard out: it stays where it is, says so, can be cancelled, and goes on after the thaw.
+//! Layouts are frozen while a gateway carries a reshard out: it stays where it is, says so, can be
+//! cancelled, and goes on after the thaw.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! The registry is deleted, or another one is named, after a key was resharded. A gateway that starts then never takes that for a store without sharded
-//! tables, and what a store without a registry has of clients' keys that look like shards goes on as it is.
+//! The registry is deleted, or another one is named, after a key was resharded. A gateway that
+//! starts then never takes that for a store without sharded tables, and what a store without a
+//! registry has of clients' keys that look like shards goes on as it is.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

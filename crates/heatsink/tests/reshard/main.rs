@@ -1,5 +1,6 @@
-//! Keys, and values of indexes, that are resharded while gateways serve them: by the command, by intents, without being asked for, in a table that is
-//! made again meanwhile; and what that takes of the partition that a key leaves.
+//! Keys, and values of indexes, that are resharded while gateways serve them: by the command, by
+//! intents, without being asked for, in a table that is made again meanwhile; and what that takes
+//! of the partition that a key leaves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,5 +1,6 @@
-//! A key with items is sharded, grown, made smaller and brought back while clients write and read it through three gateways, which notice each phase
-//! at different moments. Every client keeps account of its own items: each read shows exactly them, in order, none twice.
+//! A key with items is sharded, grown, made smaller and brought back while clients write and read
+//! it through three gateways, which notice each phase at different moments. Every client keeps
+//! account of its own items: each read shows exactly them, in order, none twice.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -19,10 +20,12 @@ use serde_json::{Value as Json, json};
 
 use crate::town::{RULES, Town};
 
-/// What one item may hold, as far as its client knows: one value, or one of several after answers that leave it open. `None`: it is not there.
+/// What one item may hold, as far as its client knows: one value, or one of several after answers
+/// that leave it open. `None`: it is not there.
 type Known = BTreeSet<Option<u64>>;
 
-/// A store that one gateway's runner uses, and that hangs after so many calls: the runner was killed there.
+/// A store that one gateway's runner uses, and that hangs after so many calls: the runner was
+/// killed there.
 pub(super) struct Fused {
     pub(super) inner: Arc<dyn Store>,
     pub(super) left: AtomicI64,
@@ -47,7 +50,8 @@ impl Store for Fused {
     }
 }
 
-/// Three gateways whose runners are killed again and again, each at one of so many calls, until they are told to live.
+/// Three gateways whose runners are killed again and again, each at one of so many calls, until
+/// they are told to live.
 pub(super) fn killed(
     town: &Arc<Town>,
     seed: u64,
@@ -92,7 +96,8 @@ struct Client {
     rng: Rng,
     items: BTreeMap<String, Known>,
     next: u64,
-    /// The newest hour that items are of, where sort keys begin with one; all are of the last few hours before, or rarely of the one after it.
+    /// The newest hour that items are of, where sort keys begin with one; all are of the last few
+    /// hours before, or rarely of the one after it.
     front: Option<Arc<AtomicU64>>,
 }
 
@@ -221,7 +226,8 @@ impl Client {
         let known = self.items.get(sort).unwrap();
         assert!(known.contains(&found), "{by} shows {found:?} of {sort}, and {known:?} is known");
         if known.len() > 1 && found.is_some() {
-            // A request whose outcome was open may still take effect; only what was seen is certain now.
+            // A request whose outcome was open may still take effect; only what was seen is certain
+            // now.
             self.items.get_mut(sort).unwrap().insert(found);
         }
     }
@@ -464,8 +470,9 @@ fn an_intent_of_another_version_hinders_nobody() {
     assert_eq!(serde_json::from_slice::<Json>(&left).unwrap()["Item"], newer);
 }
 
-/// Whatever is asked for, paused, frozen, cancelled and killed, in any order: the key ends in what was wanted last, or where it was, with all of its items.
-/// `HEATSINK_SEED` and `HEATSINK_SEEDS`: the first seed, and how many.
+/// Whatever is asked for, paused, frozen, cancelled and killed, in any order: the key ends in what
+/// was wanted last, or where it was, with all of its items. `HEATSINK_SEED` and `HEATSINK_SEEDS`:
+/// the first seed, and how many.
 #[test]
 fn the_key_ends_in_what_was_last_wanted_or_where_it_was() {
     // So that an end that was not clean is soon settled.

@@ -1,5 +1,6 @@
-//! A mover is paused while its table is deleted and made again under the same name. The new table's items are not its own: it moves none of them. Nor is
-//! any value of an index of it rewritten by who rewrote those of the former table.
+//! A mover is paused while its table is deleted and made again under the same name. The new table's
+//! items are not its own: it moves none of them. Nor is any value of an index of it rewritten by
+//! who rewrote those of the former table.
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Three gateways of one store in this process, what operators do with them, and what lies in the store.
+//! Three gateways of one store in this process, what operators do with them, and what lies in the
+//! store.
 //!
 //! Not here: clients that keep account of their items (`online`).
 
@@ -142,7 +143,8 @@ impl Town {
         serde_json::from_slice(&answer?).map_err(|_| panic!("an answer is not JSON"))
     }
 
-    /// The same, sent again while the answer says that nothing was done and that it can be tried again.
+    /// The same, sent again while the answer says that nothing was done and that it can be tried
+    /// again.
     pub(super) fn insist(&self, rng: &mut Rng, operation: Operation, body: &Json) -> Result<Json, Error> {
         for _ in 0..1_000 {
             match self.call(rng.usize(..self.gateways.len()), operation, body) {
@@ -268,7 +270,8 @@ impl Town {
         self.record(key).map_or(1, |record| record.layout.shards)
     }
 
-    /// A gateway carries intents out from now on, until its handle is aborted, or it is told to stop.
+    /// A gateway carries intents out from now on, until its handle is aborted, or it is told to
+    /// stop.
     pub(super) fn carries(&self, gateway: usize, store: Arc<dyn Store>) -> Carries {
         let pace = Pace { beat: Duration::from_millis(100), ..Pace::DEFAULT.faster(20) };
         // The embedded store's indexes do not lag.

@@ -1,5 +1,6 @@
-//! `heatsink reshard start … --index` as an operator runs it, on a data file and beside gateways in processes of their own: words, JSON, exit codes, what
-//! `status`, `explain` and `verify` say of it, what is refused, and a run that is stopped on its way.
+//! `heatsink reshard start … --index` as an operator runs it, on a data file and beside gateways in
+//! processes of their own: words, JSON, exit codes, what `status`, `explain` and `verify` say of
+//! it, what is refused, and a run that is stopped on its way.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
-//! A value of an index that gateways spread because it was asked for, while clients write and read it through three gateways, and while the gateways
-//! that carry it out are killed. Every client keeps account of its own items; every other value stays byte for byte what clients sent.
+//! A value of an index that gateways spread because it was asked for, while clients write and read
+//! it through three gateways, and while the gateways that carry it out are killed. Every client
+//! keeps account of its own items; every other value stays byte for byte what clients sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -88,7 +89,8 @@ impl Client {
         }
     }
 
-    /// Reads one value of an index page by page; begins again where a step of the reshard has changed the order.
+    /// Reads one value of an index page by page; begins again where a step of the reshard has
+    /// changed the order.
     fn query(&mut self, town: &Town) {
         let status = STATUSES[self.rng.usize(..STATUSES.len())];
         let mut body = json!({
@@ -170,7 +172,8 @@ impl Town {
         found
     }
 
-    /// Every item of `open` is where the hash puts it for so many shards, every other item is as its owner wrote it, and all are there.
+    /// Every item of `open` is where the hash puts it for so many shards, every other item is as
+    /// its owner wrote it, and all are there.
     fn assert_spread(&self, shards: u16, clients: &[Client], old: &[(&str, &str, usize)]) {
         let mut expected: BTreeMap<(String, String), Option<&str>> = BTreeMap::new();
         for client in clients {
@@ -368,8 +371,9 @@ fn a_key_and_values_of_one_table_wait_for_each_other_in_the_order_asked() {
     assert_eq!(town.lies("game").values().sum::<usize>(), 20);
 }
 
-/// Whatever is asked for, of a value and of a key beside it, paused, cancelled and killed, in any order: both end in what was wanted last, or where they
-/// were, with all of their items. `HEATSINK_SEED` and `HEATSINK_SEEDS`: the first seed, and how many.
+/// Whatever is asked for, of a value and of a key beside it, paused, cancelled and killed, in any
+/// order: both end in what was wanted last, or where they were, with all of their items.
+/// `HEATSINK_SEED` and `HEATSINK_SEEDS`: the first seed, and how many.
 #[test]
 fn the_value_ends_in_what_was_last_wanted_or_where_it_was() {
     // So that an end that was not clean is soon settled.

@@ -101,7 +101,8 @@ fn a_token_holds_across_a_kill_at_any_moment() {
         let (operation, body) = requests(round);
         let mut stream = TcpStream::connect(server.address()).unwrap();
         stream.write_all(&post(&format!("DynamoDB_20120810.{operation}"), body.as_bytes())).unwrap();
-        // Sometimes before it is carried out, sometimes between that and the answer, sometimes behind both.
+        // Sometimes before it is carried out, sometimes between that and the answer, sometimes
+        // behind both.
         std::thread::sleep(Duration::from_millis(u64::from(round) * 4));
         server.stop("KILL");
         server = start();
@@ -116,7 +117,8 @@ fn a_token_holds_across_a_kill_at_any_moment() {
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// Writers put while the server is killed. Every put that was acknowledged is found after the restart.
+/// Writers put while the server is killed. Every put that was acknowledged is found after the
+/// restart.
 #[test]
 fn a_kill_loses_no_acknowledged_put() {
     for synchronous in ["normal", "full"] {
@@ -155,7 +157,8 @@ fn a_kill_loses_no_acknowledged_put() {
     }
 }
 
-/// Puts items one after another, each on a connection of its own, until the server is gone: the keys of the acknowledged ones.
+/// Puts items one after another, each on a connection of its own, until the server is gone: the
+/// keys of the acknowledged ones.
 fn put_until_it_ends(address: &str, writer: &str) -> Vec<String> {
     let mut acknowledged = Vec::new();
     loop {

@@ -109,7 +109,8 @@ fn connections_are_limited_as_asked() {
     assert_eq!(ask(&server, "/", "localhost").0, 200);
 }
 
-/// Many systems begin with a soft limit of 1,024 open files, and a client that finds no connection sees no answer at all.
+/// Many systems begin with a soft limit of 1,024 open files, and a client that finds no connection
+/// sees no answer at all.
 #[test]
 fn a_low_limit_of_open_files_is_raised_for_the_connections() {
     let server = Server::start_after("ulimit -Sn 64", &["--max-connections", "300"]);

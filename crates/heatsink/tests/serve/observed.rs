@@ -1,4 +1,5 @@
-//! What a running server tells of its requests: times and totals in the metrics, lines in the log, the heat of yesterday.
+//! What a running server tells of its requests: times and totals in the metrics, lines in the log,
+//! the heat of yesterday.
 
 use std::time::{Duration, Instant};
 

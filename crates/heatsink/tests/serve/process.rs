@@ -163,7 +163,8 @@ impl Server {
         self.wait()
     }
 
-    /// Waits for its end: the exit code and what stood on stderr. A command that does not end fails its test, and does not hold up all tests.
+    /// Waits for its end: the exit code and what stood on stderr. A command that does not end fails
+    /// its test, and does not hold up all tests.
     pub fn wait(mut self) -> (Option<i32>, String) {
         let mut pipe = self.child.stderr.take().unwrap();
         let stderr = std::thread::spawn(move || {

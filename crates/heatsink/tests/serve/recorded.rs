@@ -52,7 +52,8 @@ fn pass_on(client: TcpStream, store: &str, calls: &Calls) {
     }
 }
 
-/// The head with its end, in the letters that came but for names of headers, and the body; `None` at the end.
+/// The head with its end, in the letters that came but for names of headers, and the body; `None`
+/// at the end.
 fn message(from: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     let mut head = String::new();
     let mut length = 0;

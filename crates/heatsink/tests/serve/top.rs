@@ -1,4 +1,5 @@
-//! `heatsink top`: where there is no terminal, in one, and on a server that tells made-up heat. What is on its screen is tested without a process (`cli/top`).
+//! `heatsink top`: where there is no terminal, in one, and on a server that tells made-up heat.
+//! What is on its screen is tested without a process (`cli/top`).
 
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};

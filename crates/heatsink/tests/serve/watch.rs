@@ -69,7 +69,8 @@ fn the_store_sees_the_requests_of_clients_and_reads_for_watching() {
     }
     for (operation, body) in &sent {
         let through = call(&endpoint, operation, body);
-        // An error has the bytes of the store too, which `forwards_to_another_endpoint_and_keeps_its_errors` compares.
+        // An error has the bytes of the store too, which
+        // `forwards_to_another_endpoint_and_keeps_its_errors` compares.
         assert!([200, 400].contains(&through.0), "{operation} {body}: {through:?}");
     }
     std::thread::sleep(Duration::from_millis(6_000));

@@ -1,4 +1,5 @@
-//! A table that clients use is brought under a rule, and back: the first run ends well, although clients write until their gateways know of it.
+//! A table that clients use is brought under a rule, and back: the first run ends well, although
+//! clients write until their gateways know of it.
 
 use futures::future::join;
 use heatsink_dynamo::Operation as Wire;
@@ -30,7 +31,8 @@ fn a_table_in_use_is_adopted_and_brought_back_at_the_first_run() {
     }
 }
 
-/// Items that fit under their own key and under no longer one, written past Heatsink, or taken away.
+/// Items that fit under their own key and under no longer one, written past Heatsink, or taken
+/// away.
 async fn past(world: &World, operation: Wire) {
     for at in 0..4 {
         let key = json!({ "pk": { "S": KEY }, "sk": { "S": format!("large{at}") } });
@@ -45,7 +47,8 @@ async fn past(world: &World, operation: Wire) {
     }
 }
 
-/// What cannot be moved comes to the table when it was surveyed already: the table is given back as it was.
+/// What cannot be moved comes to the table when it was surveyed already: the table is given back as
+/// it was.
 #[test]
 fn an_item_without_room_that_comes_after_the_survey_gives_the_table_back() {
     scene(1, &[WHOLE, WHOLE], items(6), 6, |world, items| async move {

@@ -1,4 +1,5 @@
-//! What the clients know: every call on every item, with its moments, and what they saw that should never be seen.
+//! What the clients know: every call on every item, with its moments, and what they saw that should
+//! never be seen.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ pub struct Book {
     beyond: Cell<bool>,
     /// How many adds to counters were acknowledged.
     added: Cell<usize>,
-    /// Messages between tasks of different processes, so that nobody is forgotten before time moves on.
+    /// Messages between tasks of different processes, so that nobody is forgotten before time moves
+    /// on.
     pub messages: Cell<u64>,
 }
 
@@ -36,8 +38,8 @@ impl Book {
         }
     }
 
-    /// Says whether calls may land later than the fence takes them to: then a write of unknown outcome can lie where nobody looks for
-    /// it, and reads of many items can show it.
+    /// Says whether calls may land later than the fence takes them to: then a write of unknown
+    /// outcome can lie where nobody looks for it, and reads of many items can show it.
     pub fn set_beyond(&self, beyond: bool) {
         self.beyond.set(beyond);
     }
@@ -55,7 +57,8 @@ impl Book {
         self.network.tick()
     }
 
-    /// A call on an item, with its answer if that is known. One that was not done is not written down.
+    /// A call on an item, with its answer if that is known. One that was not done is not written
+    /// down.
     pub fn call(&self, item: &str, invoked: u64, operation: Operation, answer: Option<Answer>) {
         let returned = answer.map(|answer| (self.moment(), answer));
         let call = Call { invoked, returned, operation };
@@ -78,8 +81,9 @@ impl Book {
         }
     }
 
-    /// Something that is a fault while calls land within the bounds that the fence is given. A call that lands later can leave an item where
-    /// nobody looks for it: a gateway without the rule shows it as it lies, and an adoption refuses the table until an operator has decided.
+    /// Something that is a fault while calls land within the bounds that the fence is given. A call
+    /// that lands later can leave an item where nobody looks for it: a gateway without the rule
+    /// shows it as it lies, and an adoption refuses the table until an operator has decided.
     pub fn fault_within_bounds(&self, what: String) {
         if self.beyond.get() {
             self.log.line(format!("beyond the bounds: {what}"));

@@ -1,7 +1,7 @@
 //! What clients ask of the table's items, and what they make of the answers.
 //!
-//! A client counts a call as done, refused, not done or of unknown outcome by what Heatsink says of it, and never sends one twice itself:
-//! whoever repeats a call makes another one.
+//! A client counts a call as done, refused, not done or of unknown outcome by what Heatsink says of
+//! it, and never sends one twice itself: whoever repeats a call makes another one.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The label of an item, as its attribute `status` has it. 0 is none.
 pub const LABELS: [&str; 3] = ["", "open", "done"];
 
-/// The label of items that have expired: where the table has time to live the store deletes them when it likes.
+/// The label of items that have expired: where the table has time to live the store deletes them
+/// when it likes.
 pub const EXPIRING: u8 = 2;
 
 /// The attribute that says when an item expires, and what those with that label have of it.
@@ -142,7 +143,8 @@ impl World {
         }
     }
 
-    /// Reads a row as clients see it: which item it is, and what it holds. No key in it may be a physical one.
+    /// Reads a row as clients see it: which item it is, and what it holds. No key in it may be a
+    /// physical one.
     pub fn row(&self, row: &Json) -> Option<(String, Value)> {
         let (pk, sk) = (row["pk"]["S"].as_str(), row["sk"]["S"].as_str());
         let status = row["status"]["S"].as_str().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Virtual time: what is to happen, in order. Time stands still while anything can run and jumps to the next event when nothing can.
+//! Virtual time: what is to happen, in order. Time stands still while anything can run and jumps to
+//! the next event when nothing can.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -93,8 +94,8 @@ impl Odd {
     }
 }
 
-/// So fast or slow a steady clock is at most, in millionths: what a quartz may be. The fence takes clocks to run at one rate, and waits long
-/// enough for this.
+/// So fast or slow a steady clock is at most, in millionths: what a quartz may be. The fence takes
+/// clocks to run at one rate, and waits long enough for this.
 const FAST: i64 = 100;
 /// So wrong is a wall clock at most, in milliseconds.
 const WRONG: i64 = 10 * 60 * 1_000;

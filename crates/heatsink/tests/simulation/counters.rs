@@ -1,8 +1,9 @@
 //! Counters in a simulation: what was added to each, and what a read of it may show.
 //!
-//! Every add to an item has a digit of its own, so a sum tells which adds it holds, and whether one was counted twice. A sum holds every add
-//! that was acknowledged before it was asked for, and none that was sent after its answer. Of adds beside the read it may hold any: a
-//! read of several rows is no snapshot.
+//! Every add to an item has a digit of its own, so a sum tells which adds it holds, and whether one
+//! was counted twice. A sum holds every add that was acknowledged before it was asked for, and none
+//! that was sent after its answer. Of adds beside the read it may hold any: a read of several rows
+//! is no snapshot.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -164,8 +165,8 @@ impl Counters {
         }
     }
 
-    /// The end: time to live and counters are not both in force; every gateway shows every add that was acknowledged, and all the same;
-    /// and that is what lies in the store.
+    /// The end: time to live and counters are not both in force; every gateway shows every add that
+    /// was acknowledged, and all the same; and that is what lies in the store.
     pub async fn end(&self, rules: &str) -> Vec<String> {
         let world = &self.world;
         world.clear_up().await;

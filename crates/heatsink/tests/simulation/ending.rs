@@ -1,7 +1,8 @@
-//! The end of every simulation: the weather clears, everything late arrives, every gateway runs, and all that is there is read.
+//! The end of every simulation: the weather clears, everything late arrives, every gateway runs,
+//! and all that is there is read.
 //!
-//! A table that is refused because it holds items which no rule brought in is adopted, as its refusal says; what was acknowledged has to
-//! be there afterwards.
+//! A table that is refused because it holds items which no rule brought in is adopted, as its
+//! refusal says; what was acknowledged has to be there afterwards.
 
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_secs(3);
 
 impl World {
-    /// Reads every item in every way through every gateway, and holds it against what lies in the store. `rules`: those of all gateways
-    /// by now. Returns all that is wrong.
+    /// Reads every item in every way through every gateway, and holds it against what lies in the
+    /// store. `rules`: those of all gateways by now. Returns all that is wrong.
     pub async fn end(&self, items: &[String], rules: &str) -> Vec<String> {
         self.clear_up().await;
         self.start_all().await;

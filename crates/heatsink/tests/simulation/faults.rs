@@ -1,4 +1,5 @@
-//! The simulation itself is tested: what is done to the store behind the clients' backs is found at the end.
+//! The simulation itself is tested: what is done to the store behind the clients' backs is found at
+//! the end.
 
 use heatsink_dynamo::Operation as Wire;
 use serde_json::{Value as Json, json};
@@ -7,7 +8,8 @@ use crate::TABLE;
 use crate::scene::{items, played, put_all, seconds, start};
 use crate::table::OWN;
 
-/// Plays puts that are all acknowledged, and then one request that bypasses Heatsink. Returns what is found.
+/// Plays puts that are all acknowledged, and then one request that bypasses Heatsink. Returns what
+/// is found.
 fn found(requests: impl Fn(&Json) -> Vec<(Wire, Json)> + 'static) -> String {
     let (wrong, acknowledged) = played(1, &[OWN, OWN], items(4), |world, items| async move {
         start(&world).await;

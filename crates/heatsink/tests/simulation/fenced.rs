@@ -1,5 +1,5 @@
-//! Layouts that change while clients go on: each scenario by name in which writes were lost before changes were fenced, and all stories
-//! together.
+//! Layouts that change while clients go on: each scenario by name in which writes were lost before
+//! changes were fenced, and all stories together.
 //!
 //! In each, clients note what was acknowledged, and in the end every way to read has to show it.
 
@@ -28,7 +28,8 @@ fn puts_until_the_table_exists_are_found_although_the_store_denies_it_for_a_whil
             start(&world).await;
             world.network.set(Weather { stale: seconds(0.5), ..Weather::default() });
             world.create_past().await;
-            // What goes on to the store as it was sent is still on its way when another look-up finds the table, and finds it empty.
+            // What goes on to the store as it was sent is still on its way when another look-up
+            // finds the table, and finds it empty.
             world.network.plan(&name(0), Wire::PutItem, "\"game\"", 20, Fate::late(seconds(0.4)));
             let puts = items.iter().enumerate().map(|(at, item)| {
                 let world = &world;
@@ -69,8 +70,8 @@ fn a_rule_is_rolled_out_while_another_gateway_knows_the_empty_table_as_whole() {
     });
 }
 
-/// Has gateway 1 plan requests with what it knew nearly ten seconds ago: one request looks again, and waits long for its answer, while
-/// those beside it go on with what is known.
+/// Has gateway 1 plan requests with what it knew nearly ten seconds ago: one request looks again,
+/// and waits long for its answer, while those beside it go on with what is known.
 async fn with_old_knowledge(world: &World, item: &str, writes: Vec<LocalBoxFuture<'_, Reply>>) {
     world.network.plan(&name(1), Wire::DescribeTable, "", 1, Fate::late(seconds(5.0)));
     let look = world.call(1, item, Operation::Get, PATIENCE);
@@ -128,7 +129,8 @@ fn an_update_that_is_slow_while_an_index_is_brought_back_shows_no_physical_key()
 fn a_put_that_waited_for_an_old_look_up_is_found() {
     scene(1, &[OWN, OWN], items(12), 6, |world, items| async move {
         start(&world).await;
-        // The look-up that says "not found" is answered while the gateway is stopped, and read when it goes on.
+        // The look-up that says "not found" is answered while the gateway is stopped, and read when
+        // it goes on.
         let hangs_up = world.call(0, &items[0], Operation::Get, seconds(0.005));
         let waits = async {
             world.clock.sleep(seconds(0.001)).await;

@@ -1,5 +1,6 @@
-//! Tables that are dropped and made again under their name by requests that bypass Heatsink, so that the former table's record stands, while the store
-//! still describes former tables for a while.
+//! Tables that are dropped and made again under their name by requests that bypass Heatsink, so
+//! that the former table's record stands, while the store still describes former tables for a
+//! while.
 
 use futures::future::join;
 use heatsink_dynamo::Operation as Wire;
@@ -12,7 +13,8 @@ use crate::world::World;
 
 const SEEDS: std::ops::Range<u64> = 1..40;
 
-/// A table on record that holds items, in a store whose descriptions are up to 5 s old from then on.
+/// A table on record that holds items, in a store whose descriptions are up to 5 s old from then
+/// on.
 async fn on_record(world: &World, items: &[String]) {
     start(world).await;
     world.change_table(0, Wire::CreateTable).await;
@@ -28,7 +30,8 @@ async fn put_on(world: &World, items: &[String]) {
     }
 }
 
-/// A table on record is dropped by a request that bypasses Heatsink and made again through it. For a while the store still describes the former one.
+/// A table on record is dropped by a request that bypasses Heatsink and made again through it. For
+/// a while the store still describes the former one.
 #[test]
 fn a_description_of_a_former_table_is_not_believed() {
     for seed in SEEDS {

@@ -1,5 +1,6 @@
-//! Deterministic simulation: real gateways and workers over the embedded store, on one thread, in virtual time and before a network whose
-//! mischief follows a seed. The answers to all clients' calls are held against what one item could have answered (`heatsink-history`).
+//! Deterministic simulation: real gateways and workers over the embedded store, on one thread, in
+//! virtual time and before a network whose mischief follows a seed. The answers to all clients'
+//! calls are held against what one item could have answered (`heatsink-history`).
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
@@ -64,7 +65,8 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
-/// Plays the story of every seed, on all processors. Panics with those that failed. `test`: its name, for the command that replays one.
+/// Plays the story of every seed, on all processors. Panics with those that failed. `test`: its
+/// name, for the command that replays one.
 fn play_seeds(test: &str, seeds: u64, story: impl Fn(u64) -> Story + Sync) {
     let first = setting("HEATSINK_SEED");
     let count = setting("HEATSINK_SEEDS").unwrap_or(if first.is_some() { 1 } else { seeds });

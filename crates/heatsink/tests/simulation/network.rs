@@ -1,7 +1,9 @@
-//! The way from each process to the store and back. A request can be late, its answer can be lost, a read can arrive twice, the store
-//! can throttle, and for a while it can describe a table as it was before it was made or dropped.
+//! The way from each process to the store and back. A request can be late, its answer can be lost,
+//! a read can arrive twice, the store can throttle, and for a while it can describe a table as it
+//! was before it was made or dropped.
 //!
-//! The store itself carries out one request at a time, at the moment when it arrives; but what one BatchGetItem asks for can be read at two.
+//! The store itself carries out one request at a time, at the moment when it arrives; but what one
+//! BatchGetItem asks for can be read at two.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,9 +50,11 @@ pub struct Weather {
     pub twice: u64,
     /// BatchGetItem requests whose items are read at two moments.
     pub split: u64,
-    /// Transactions on the registry that readers see half done for a while: the record of a table, but not yet that of its key.
+    /// Transactions on the registry that readers see half done for a while: the record of a table,
+    /// but not yet that of its key.
     pub torn: u64,
-    /// For how long DescribeTable may show what was there before a table was made or dropped: nothing, or another table.
+    /// For how long DescribeTable may show what was there before a table was made or dropped:
+    /// nothing, or another table.
     pub stale: Duration,
     /// How long a process waits for an answer.
     pub patience: Duration,
@@ -219,8 +223,8 @@ impl Network {
         Arc::new(Link { network: Arc::clone(self), process: process.to_owned() })
     }
 
-    /// Whether the record of a key was written in this span of time, up to now; or before, and not named in the head yet: then only gateways that have
-    /// started since know of it.
+    /// Whether the record of a key was written in this span of time, up to now; or before, and not
+    /// named in the head yet: then only gateways that have started since know of it.
     pub fn key_changed_within(&self, span: Duration) -> bool {
         let (changed, published) = {
             let state = self.state.lock().unwrap();
@@ -235,13 +239,15 @@ impl Network {
         self.state.lock().unwrap().weather = weather;
     }
 
-    /// The next so many requests of a process that hold a text meet that fate; of any process whose name begins so.
+    /// The next so many requests of a process that hold a text meet that fate; of any process whose
+    /// name begins so.
     pub fn plan(&self, process: &str, operation: Operation, text: &str, times: usize, fate: Fate) {
         let requests = Requests::of(process, operation, text);
         self.state.lock().unwrap().planned.push(Planned { requests, fate, times });
     }
 
-    /// Waits until a process sends a request that holds a text, after so many others of that kind. With `vanishes` it never arrives.
+    /// Waits until a process sends a request that holds a text, after so many others of that kind.
+    /// With `vanishes` it never arrives.
     pub fn sent(&self, process: &str, text: &str, before: usize, vanishes: bool) -> oneshot::Receiver<()> {
         let (process, text) = (process.to_owned(), text.to_owned());
         let (sent, waits) = oneshot::channel();
@@ -372,7 +378,8 @@ impl Network {
         Ok(self.state.lock().unwrap().half_done(self.clock.now(), operation, answer))
     }
 
-    /// The records of keys as they are before a transaction writes some: until it is done, readers may see these.
+    /// The records of keys as they are before a transaction writes some: until it is done, readers
+    /// may see these.
     fn before(&self, body: &Bytes, until: MonotonicInstant) -> Option<(MonotonicInstant, Json)> {
         let read = json!({
             "TableName": REGISTRY, "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
@@ -385,7 +392,8 @@ impl Network {
 }
 
 impl State {
-    /// An answer, in which the records of keys are as they were where the transaction that wrote them is seen half done.
+    /// An answer, in which the records of keys are as they were where the transaction that wrote
+    /// them is seen half done.
     fn half_done(&self, now: MonotonicInstant, operation: Operation, answer: Bytes) -> Bytes {
         let Some((until, before)) = &self.torn else { return answer };
         if now > *until
@@ -399,7 +407,8 @@ impl State {
         Bytes::from(answer.to_string())
     }
 
-    /// Keeps the answer to a read until something is written: gateways look at the registry again and again.
+    /// Keeps the answer to a read until something is written: gateways look at the registry again
+    /// and again.
     fn remember(&mut self, operation: Operation, body: &Bytes, answer: &Result<Bytes, Error>) {
         let table = usize::from(is_of_registry(body));
         match operation {
@@ -462,7 +471,8 @@ fn writes_head(operation: Operation, body: &Bytes) -> bool {
     operation == Operation::PutItem && text.contains(r#""pk":{"S":"head"}"#)
 }
 
-/// Whether a request is the transaction that writes the record of a key, and with it that of its table.
+/// Whether a request is the transaction that writes the record of a key, and with it that of its
+/// table.
 fn writes_key_record(operation: Operation, body: &[u8]) -> bool {
     operation == Operation::TransactWriteItems
         && String::from_utf8_lossy(body).contains("\"sk\":{\"S\":\"key:")
@@ -528,7 +538,8 @@ impl Link {
                     Some(why) => Err(why()),
                     None => network.answer(&process, operation, &body, fate.throttled),
                 };
-                // One that is cancelled is never half done, and the next one on these records begins when the last is done.
+                // One that is cancelled is never half done, and the next one on these records
+                // begins when the last is done.
                 if answer.is_ok() && writes_key_record(operation, &body) {
                     network.state.lock().unwrap().torn = before;
                 }

@@ -1,7 +1,8 @@
-//! One process of the simulation, a gateway or a worker: its tasks run on a runtime of its own, in turns that the world gives.
+//! One process of the simulation, a gateway or a worker: its tasks run on a runtime of its own, in
+//! turns that the world gives.
 //!
-//! A process that is stopped gets no turns, while time and the network go on, as under SIGSTOP. One that is killed is dropped with all
-//! its tasks; what it has sent goes on.
+//! A process that is stopped gets no turns, while time and the network go on, as under SIGSTOP. One
+//! that is killed is dropped with all its tasks; what it has sent goes on.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,9 @@
-//! The hot key moves from layout to layout, there and back, while clients use it: one run of `heatsink reshard start` after the other, or two at once,
-//! killed and stopped at any of their calls. Weather and mischief are those of the other stories.
+//! The hot key moves from layout to layout, there and back, while clients use it: one run of
+//! `heatsink reshard start` after the other, or two at once, killed and stopped at any of their
+//! calls. Weather and mischief are those of the other stories.
 //!
-//! Calls land within the bounds here: that is what the protocol assumes. What clients ask is in `reshard_client`.
+//! Calls land within the bounds here: that is what the protocol assumes. What clients ask is in
+//! `reshard_client`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -30,10 +32,12 @@ const QUIET: Duration = Duration::from_secs(13);
 const UNLUCKY: usize = 4;
 /// Items that are only written together.
 const PAIR: [&str; 2] = ["q0", "q1"];
-/// So many runs bring a move to its end, or the weather is too bad for it. In good weather they must.
+/// So many runs bring a move to its end, or the weather is too bad for it. In good weather they
+/// must.
 const TRIES: usize = 7;
 
-/// What befalls a run: at which of its calls, and whether that one never arrives. It is stopped for a time, or killed.
+/// What befalls a run: at which of its calls, and whether that one never arrives. It is stopped for
+/// a time, or killed.
 #[derive(Clone, Copy, Debug)]
 pub struct Mishap {
     /// Only calls that hold this are counted.
@@ -296,7 +300,8 @@ impl Stage {
         }
     }
 
-    /// Stops gateways, also right when they send a call, and lets them go on; kills them and starts them again; until the clients are done.
+    /// Stops gateways, also right when they send a call, and lets them go on; kills them and starts
+    /// them again; until the clients are done.
     async fn mischief(&self) {
         let (world, mut rng) = (&self.world, self.rng(2));
         let Some(pause) = self.mischief else { return };
@@ -353,7 +358,8 @@ impl Stage {
         let shards = self.finish().await;
         for gateway in 0..world.gateways() {
             for item in self.items.iter().take(1) {
-                // A look-up that somebody gave up in bad weather may tell the next request of its lost answer.
+                // A look-up that somebody gave up in bad weather may tell the next request of its
+                // lost answer.
                 let mut reply = world.call(gateway, item, Operation::Get, PATIENCE).await;
                 if matches!(&reply, Reply::NotDone(error) if error.retryable()) {
                     reply = world.call(gateway, item, Operation::Get, PATIENCE).await;
@@ -375,7 +381,8 @@ impl Stage {
         world.book.judge()
     }
 
-    /// The last run ends what the weather left, if anything, in a few tries at most. Returns how many shards the key has then.
+    /// The last run ends what the weather left, if anything, in a few tries at most. Returns how
+    /// many shards the key has then.
     async fn finish(&self) -> u16 {
         let mut count = self.counts.last().copied().unwrap_or(1);
         let mut why = String::new();

@@ -1,7 +1,9 @@
-//! What clients ask of a key that moves: reads and writes of every kind, alone, in batches and in transactions, and Queries whose pages are apart.
+//! What clients ask of a key that moves: reads and writes of every kind, alone, in batches and in
+//! transactions, and Queries whose pages are apart.
 //!
-//! Every answer is written down as calls on single items, those of a transaction too. That a transaction is all or nothing is seen of two items that
-//! are only written together: a TransactGetItems shows both of one write, or both gone.
+//! Every answer is written down as calls on single items, those of a transaction too. That a
+//! transaction is all or nothing is seen of two items that are only written together: a
+//! TransactGetItems shows both of one write, or both gone.
 
 use std::time::Duration;
 
@@ -138,7 +140,8 @@ impl Stage {
         self.transact(rng, gateway, actions).await;
     }
 
-    /// A transaction; with a token it is sent again, through any gateway, while its outcome is unknown.
+    /// A transaction; with a token it is sent again, through any gateway, while its outcome is
+    /// unknown.
     async fn transact(&self, rng: &mut Rng, gateway: usize, actions: Vec<Action>) {
         let token = rng.bool();
         let wanted: Vec<&Json> = actions.iter().map(|(_, _, action)| action).collect();
@@ -221,7 +224,8 @@ impl Stage {
         }
     }
 
-    /// A Scan, or two segments of one that begin together, with pauses between the pages. Any gateway may answer the next page.
+    /// A Scan, or two segments of one that begin together, with pauses between the pages. Any
+    /// gateway may answer the next page.
     async fn scan(&self, rng: &mut Rng, gateway: usize) {
         let (world, limit) = (&self.world, rng.usize(1..4));
         let segments = rng.usize(1..=2);
@@ -232,7 +236,8 @@ impl Stage {
             (page, world.clock.now())
         });
         let (first, at): (Vec<_>, Vec<_>) = join_all(first).await.into_iter().unzip();
-        // One of the requests may have waited. Where the other segment had ended by then, they did not begin together (docs/explain/reshard.md, "Scans").
+        // One of the requests may have waited. Where the other segment had ended by then, they did
+        // not begin together (docs/explain/reshard.md, "Scans").
         let ended =
             first.iter().zip(&at).filter(|(page, _)| matches!(page, Ok(false))).map(|(_, at)| *at).min();
         let last = at.iter().max();
@@ -283,7 +288,8 @@ impl Stage {
         Ok(())
     }
 
-    /// The next page, held against what it must show: the items behind the page before, up to its own end, in order. Whether there is another.
+    /// The next page, held against what it must show: the items behind the page before, up to its
+    /// own end, in order. Whether there is another.
     async fn page(&self, gateway: usize, pages: &mut Pages) -> Result<bool, Error> {
         let book = &self.world.book;
         let invoked = book.moment();
@@ -362,7 +368,8 @@ impl Pages {
 }
 
 impl World {
-    /// Every row of the table as it lies in the store: its physical key, its sort key and what it holds.
+    /// Every row of the table as it lies in the store: its physical key, its sort key and what it
+    /// holds.
     pub async fn rows_by_key(&self) -> Vec<(String, String, heatsink_history::State)> {
         let request = json!({ "TableName": TABLE, "ConsistentRead": true });
         let page = self.past(Wire::Scan, &request).await.expect("the table is there");

@@ -1,4 +1,5 @@
-//! Items that expire while their key moves: the store deletes one copy of an item, and no older one may come to light.
+//! Items that expire while their key moves: the store deletes one copy of an item, and no older one
+//! may come to light.
 
 use futures::future::{join, join_all};
 use heatsink_dynamo::{Code, Operation as Wire};
@@ -62,7 +63,8 @@ fn is_done(reply: &Reply) -> bool {
     matches!(reply, Reply::Answered(Answer::Done))
 }
 
-/// Writes each item so that it has expired; then the store deletes all that has, and nobody may find any.
+/// Writes each item so that it has expired; then the store deletes all that has, and nobody may
+/// find any.
 async fn expire_all(world: &World, items: &[String], how: How, from: usize) {
     let writes = items.iter().enumerate().map(|(at, item)| async move {
         assert!(written(world, at % 2, item, how, expired(from + at)).await, "{item}, {how:?}");
@@ -119,7 +121,8 @@ fn nor_while_the_move_is_paused() {
     });
 }
 
-/// Between the two transactions of a pull there are two copies of one version. Each may be deleted, and the other is still the item.
+/// Between the two transactions of a pull there are two copies of one version. Each may be deleted,
+/// and the other is still the item.
 #[test]
 fn copies_that_expire_while_they_are_brought_over_are_gone_or_there() {
     for seed in 1..=12 {

@@ -1,4 +1,5 @@
-//! The high water of a move is read when no old slot gets an item any more: an item that came in after it would be looked for by nobody in MOVE.
+//! The high water of a move is read when no old slot gets an item any more: an item that came in
+//! after it would be looked for by nobody in MOVE.
 
 use futures::future::join;
 use heatsink_dynamo::Operation as Wire;
@@ -43,7 +44,8 @@ fn what_is_put_as_the_high_water_is_read_is_found_in_move() {
     });
 }
 
-/// A put that is sent in PREPARE and given up lands in CHECK, above what was there before. Clients who have seen it go on seeing it.
+/// A put that is sent in PREPARE and given up lands in CHECK, above what was there before. Clients
+/// who have seen it go on seeing it.
 #[test]
 fn what_lands_late_is_below_the_high_water() {
     scene(1, &[WHOLE, WHOLE], count(), 7, |world, items| async move {

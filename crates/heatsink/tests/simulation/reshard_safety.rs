@@ -1,5 +1,6 @@
-//! For rules of a reshard that chance seldom needs, what happens in the one order in which each is needed. `without/run` shows that these
-//! fail where the rule is left out. What several rules guard against fails where all of them are.
+//! For rules of a reshard that chance seldom needs, what happens in the one order in which each is
+//! needed. `without/run` shows that these fail where the rule is left out. What several rules guard
+//! against fails where all of them are.
 //!
 //! | how | what it is for |
 //! |---|---|
@@ -23,7 +24,8 @@ use crate::reshard_hazards::{
 use crate::scene::{scene, seconds};
 use crate::world::{World, name};
 
-/// No rule for the table. Gateways look often, so that a move of few items is over before what is late lands.
+/// No rule for the table. Gateways look often, so that a move of few items is over before what is
+/// late lands.
 const BRISK: &str =
     "rule = []\n[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"500ms\"\nstraggler = \"4s\"\n";
 /// The claim of a mover, and not that of a run which only ends the claims of others.
@@ -35,7 +37,8 @@ async fn killed_in_move(world: &World, shards: u16) {
     killed_at(world, shards, CLAIM).await;
 }
 
-/// Puts every item once through the second gateway, as blind puts are; each lands so late, and is answered at once.
+/// Puts every item once through the second gateway, as blind puts are; each lands so late, and is
+/// answered at once.
 async fn late_puts(world: &World, items: &[String], late: Duration) {
     puts(world, 1, items, late, Duration::from_millis(1)).await;
 }
@@ -48,7 +51,8 @@ async fn watched(world: &World, items: &[String], times: usize) {
     }
 }
 
-/// Puts that are given up after half a second and land so late; then all items are read for a while.
+/// Puts that are given up after half a second and land so late; then all items are read for a
+/// while.
 async fn given_up(world: &World, items: &[String], late: Duration, reads: usize) {
     world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
     let heals = async {
@@ -64,7 +68,8 @@ fn copies_land_late(world: &World) {
     world.network.plan("run", Wire::TransactWriteItems, COPY, usize::MAX, Fate::late(seconds(3.5)));
 }
 
-/// A gateway says in each acknowledgement until when what it sent may land: that of HOLD tells of puts of before PREPARE.
+/// A gateway says in each acknowledgement until when what it sent may land: that of HOLD tells of
+/// puts of before PREPARE.
 #[test]
 fn puts_that_were_given_up_before_hold_are_waited_for_before_anything_moves() {
     scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {
@@ -219,14 +224,16 @@ fn a_query_shows_no_old_copy_whose_successor_is_deleted_meanwhile() {
     });
 }
 
-/// The rule: from PREPARE through CHECK a call is sent only while the short lease runs. A gateway's puts, planned in PREPARE, wait for a connection while it sees
-/// nothing of what comes: when they have one the move has ended, the gateway's lease still runs, and the short one is over.
+/// The rule: from PREPARE through CHECK a call is sent only while the short lease runs. A gateway's
+/// puts, planned in PREPARE, wait for a connection while it sees nothing of what comes: when they
+/// have one the move has ended, the gateway's lease still runs, and the short one is over.
 #[test]
 fn a_put_that_waits_for_a_connection_is_not_sent_when_the_short_lease_is_over() {
     scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {
         begun(&world, &items).await;
         let late = async {
-            // The puts are planned, under a lease that was prolonged for them, before the record says HOLD.
+            // The puts are planned, under a lease that was prolonged for them, before the record
+            // says HOLD.
             world.network.plan("run", Wire::TransactWriteItems, HOLD, 1, Fate::late(seconds(0.6)));
             world.network.sent("run", HOLD, 0, false).await.unwrap();
             world.network.connects(&name(1), Wire::PutItem, "\"n\"", seconds(7.3));

@@ -1,4 +1,5 @@
-//! Scenarios by name: a script of its own before gateways of its own, and the end that all simulations have.
+//! Scenarios by name: a script of its own before gateways of its own, and the end that all
+//! simulations have.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -20,8 +21,8 @@ pub fn items(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("p{at:02}")).collect()
 }
 
-/// Plays a script before gateways with those rules, none of them started yet; at the end every item is read in every way. Returns what is
-/// wrong, and how many writes were acknowledged.
+/// Plays a script before gateways with those rules, none of them started yet; at the end every item
+/// is read in every way. Returns what is wrong, and how many writes were acknowledged.
 pub fn played<F: Future<Output = ()> + 'static>(
     seed: u64,
     gateways: &[&str],
@@ -46,8 +47,8 @@ pub fn played<F: Future<Output = ()> + 'static>(
     (wrong, world.book.counts().1)
 }
 
-/// Plays a script that nothing may come of but what is right. So many writes have to have been acknowledged: a table that nobody can use
-/// loses nothing.
+/// Plays a script that nothing may come of but what is right. So many writes have to have been
+/// acknowledged: a table that nobody can use loses nothing.
 pub fn scene<F: Future<Output = ()> + 'static>(
     seed: u64,
     gateways: &[&str],
@@ -67,7 +68,8 @@ pub async fn start(world: &World) {
     }
 }
 
-/// Puts an item until that is acknowledged. Not for ever: a gateway may refuse the table until it is adopted.
+/// Puts an item until that is acknowledged. Not for ever: a gateway may refuse the table until it
+/// is adopted.
 pub async fn put(world: &World, gateway: usize, item: &str, value: Value, pause: Duration) {
     for _ in 0..3_000 {
         match world.call(gateway, item, Operation::Put(value), PATIENCE).await {

@@ -1,5 +1,5 @@
-//! What happens in a simulation, drawn from its seed: gateways, clients and their calls, the weather, processes that stop and die, and one
-//! kind of change to the table or its layout.
+//! What happens in a simulation, drawn from its seed: gateways, clients and their calls, the
+//! weather, processes that stop and die, and one kind of change to the table or its layout.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -35,7 +35,8 @@ pub enum Story {
     Adoption,
     /// The table's keys lie in buckets of time. It is dropped and made again.
     Buckets,
-    /// Numbers are added to in every shard, while the table comes under its rule and somebody turns on time to live.
+    /// Numbers are added to in every shard, while the table comes under its rule and somebody turns
+    /// on time to live.
     Counters,
     /// The hot key moves to other shards, and back. It has seeds of its own.
     Reshard,
@@ -304,7 +305,8 @@ impl Stage {
         let read = match how {
             13 => self.world.query(gateway, &self.items, None, limit, true).await,
             14 => {
-                // While values are rewritten a row can leave one shard and come to another between two reads.
+                // While values are rewritten a row can leave one shard and come to another between
+                // two reads.
                 let still = self.story != Story::Index;
                 let label = Some(rng.u8(1..3));
                 self.world.query(gateway, &self.items, label, limit, still).await
@@ -316,7 +318,8 @@ impl Stage {
         }
     }
 
-    /// Stops gateways and lets them go on, kills them and starts them again, until the clients are done.
+    /// Stops gateways and lets them go on, kills them and starts them again, until the clients are
+    /// done.
     async fn mischief(&self) {
         let (world, mut rng) = (&self.world, self.rng(2));
         let Some(pause) = self.mischief else { return };
@@ -410,7 +413,8 @@ impl Stage {
         }
     }
 
-    /// Has the table dropped, by a request that bypasses Heatsink or by a gateway. One that is being adopted no gateway drops.
+    /// Has the table dropped, by a request that bypasses Heatsink or by a gateway. One that is
+    /// being adopted no gateway drops.
     async fn drop_table(&self, rng: &mut Rng) {
         if rng.bool() || self.unfinished.borrow().is_some() {
             self.world.drop_past().await;

@@ -40,8 +40,8 @@ impl World {
         told["TimeToLiveDescription"]["TimeToLiveStatus"] == "ENABLED"
     }
 
-    /// The store deletes what has expired: of each row that has, `chosen` says whether now. Whether that was the item is not known, so it is written down
-    /// as a call without an answer.
+    /// The store deletes what has expired: of each row that has, `chosen` says whether now. Whether
+    /// that was the item is not known, so it is written down as a call without an answer.
     pub async fn delete_expired(&self, mut chosen: impl FnMut() -> bool) {
         let scan = json!({ "TableName": TABLE, "ConsistentRead": true });
         let page = self.past(Wire::Scan, &scan).await.expect("the table is there");
@@ -109,7 +109,8 @@ fn of_table() -> Json {
     json!({ "TableName": TABLE })
 }
 
-/// The request that makes the table. Its index has no sort key: nothing but the shard tells where a page of it ends.
+/// The request that makes the table. Its index has no sort key: nothing but the shard tells where a
+/// page of it ends.
 pub fn create() -> Json {
     let attribute = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
     let key = |name: &str, kind: &str| json!({ "AttributeName": name, "KeyType": kind });

@@ -1,5 +1,6 @@
-//! A Query or a Scan, page by page: each row is a read of its item at the page's moments, and what no page has shown was not there at some moment
-//! of the walk. Who walks decides which gateway answers which page.
+//! A Query or a Scan, page by page: each row is a read of its item at the page's moments, and what
+//! no page has shown was not there at some moment of the walk. Who walks decides which gateway
+//! answers which page.
 
 use std::time::Duration;
 
@@ -27,7 +28,8 @@ pub struct Walk {
     begun_at: MonotonicInstant,
     seen: Vec<String>,
     pages: usize,
-    /// What lies where nobody looks for it is not seen by reads of single items, which are held against each other.
+    /// What lies where nobody looks for it is not seen by reads of single items, which are held
+    /// against each other.
     beyond: bool,
 }
 
@@ -71,7 +73,8 @@ impl Walk {
             if self.beyond {
                 continue;
             }
-            // A Scan may show an item twice if its key began or ended a move meanwhile, as far as gateways know.
+            // A Scan may show an item twice if its key began or ended a move meanwhile, as far as
+            // gateways know.
             let changed = || world.network.key_changed_within(world.clock.now().since(self.begun_at) + KNOWN);
             if self.seen.contains(&item) && !(self.wire == Wire::Scan && changed()) {
                 world.book.fault(format!("one {} shows {item} twice", self.wire.name()));
@@ -104,8 +107,9 @@ impl Walk {
 }
 
 impl World {
-    /// A whole Query of the key, or of the index by a label, page by page: a read of every item. `items`: all that there can be.
-    /// `absent`: whether an item that is not in it was not there. `Err` as soon as a page fails.
+    /// A whole Query of the key, or of the index by a label, page by page: a read of every item.
+    /// `items`: all that there can be. `absent`: whether an item that is not in it was not there.
+    /// `Err` as soon as a page fails.
     pub async fn query(
         &self,
         gateway: usize,

@@ -1,9 +1,11 @@
-//! The hot key is a counter, or becomes one, and gets more fragments while clients add to it, set it, delete it and read it. Or it lies in buckets of an
-//! hour, and those to come get other numbers of shards: some items are of this hour, some of the next ones. Runs of
-//! `heatsink reshard start` are killed and stopped at any of their calls; so are gateways.
+//! The hot key is a counter, or becomes one, and gets more fragments while clients add to it, set
+//! it, delete it and read it. Or it lies in buckets of an hour, and those to come get other numbers
+//! of shards: some items are of this hour, some of the next ones. Runs of `heatsink reshard start`
+//! are killed and stopped at any of their calls; so are gateways.
 //!
-//! Some items are added to by everybody, and each addition is told apart ([`Counters`]). Each of the others has one client, which does one thing after the
-//! other through any gateway: so it knows exactly what the item can hold, and nothing may be left behind of what was deleted or set.
+//! Some items are added to by everybody, and each addition is told apart ([`Counters`]). Each of
+//! the others has one client, which does one thing after the other through any gateway: so it knows
+//! exactly what the item can hold, and nothing may be left behind of what was deleted or set.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -27,7 +29,8 @@ use crate::widening_client::How;
 use crate::world::{World, name};
 
 const HOURS: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"bucket\"\nbucket = \"hour\"\n";
-/// After so long a request whose outcome is unknown has taken effect or never will: the longest stop of a gateway, and the bound on stragglers.
+/// After so long a request whose outcome is unknown has taken effect or never will: the longest
+/// stop of a gateway, and the bound on stragglers.
 const SURELY: Duration = Duration::from_secs(40);
 /// So many runs widen a counter, or the weather is too bad for it.
 const TRIES: usize = 7;
@@ -315,7 +318,8 @@ impl Stage {
         }
     }
 
-    /// Stops gateways, also right when they send a call, and lets them go on; kills them and starts them again; until the clients are done.
+    /// Stops gateways, also right when they send a call, and lets them go on; kills them and starts
+    /// them again; until the clients are done.
     async fn mischief(&self) {
         let (world, mut rng) = (&self.world, self.rng(2));
         let Some(pause) = self.mischief else { return };

@@ -1,4 +1,5 @@
-//! What the one client of a counter asks for: each thing that it does, in every kind of request that there is for it.
+//! What the one client of a counter asks for: each thing that it does, in every kind of request
+//! that there is for it.
 
 use heatsink_dynamo::{Error, Operation as Wire, Outcome};
 use serde_json::{Value as Json, json};

@@ -1,4 +1,5 @@
-//! For rules of a counter that widens which chance does not need, what happens in the one order in which each is needed.
+//! For rules of a counter that widens which chance does not need, what happens in the one order in
+//! which each is needed.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -26,7 +27,8 @@ async fn widened(world: &World, fragments: u16) {
     assert_eq!(run.unwrap().unwrap().to, fragments);
 }
 
-/// A call of the second gateway, which is sent before the record of a phase lands, is given up, and lands late. `operation`, `text`: what it sends.
+/// A call of the second gateway, which is sent before the record of a phase lands, is given up, and
+/// lands late. `operation`, `text`: what it sends.
 async fn given_up<T: Debug>(
     world: &World,
     phase: &str,
@@ -43,7 +45,8 @@ async fn given_up<T: Debug>(
     world.network.set(Weather::default());
 }
 
-/// The rule: nobody adds to the new fragments while calls may land that know only the old ones. A delete that is sent before PREPARE is given up, and lands late.
+/// The rule: nobody adds to the new fragments while calls may land that know only the old ones. A
+/// delete that is sent before PREPARE is given up, and lands late.
 #[test]
 fn a_delete_that_lands_late_leaves_nothing_of_what_was_added() {
     scene(1, &[WHOLE, WHOLE], Vec::new(), 0, |world, _| async move {
@@ -71,8 +74,8 @@ fn a_delete_that_lands_late_leaves_nothing_of_what_was_added() {
     });
 }
 
-/// The rule: the names of the new fragments are looked at when no earlier call can land any more. A client's own item with the name of one is put before
-/// RESERVE, given up, and lands late.
+/// The rule: the names of the new fragments are looked at when no earlier call can land any more. A
+/// client's own item with the name of one is put before RESERVE, given up, and lands late.
 #[test]
 fn a_put_under_the_name_of_a_fragment_that_lands_late_ends_the_widening() {
     scene(1, &[WHOLE, WHOLE], Vec::new(), 0, |world, _| async move {
@@ -97,8 +100,8 @@ fn a_put_under_the_name_of_a_fragment_that_lands_late_ends_the_widening() {
     });
 }
 
-/// The rule: in PREPARE all know every fragment, whatever they ask for. One gateway adds to the new fragments while the other one, which notices each phase
-/// later, still is in PREPARE.
+/// The rule: in PREPARE all know every fragment, whatever they ask for. One gateway adds to the new
+/// fragments while the other one, which notices each phase later, still is in PREPARE.
 #[test]
 fn who_notices_the_new_fragments_late_clears_and_reads_them() {
     scene(1, &[WHOLE, WHOLE], Vec::new(), 0, |world, _| async move {

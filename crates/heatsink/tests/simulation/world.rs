@@ -1,10 +1,11 @@
 //! Gateways, workers and clients around one store, on one thread and in virtual time.
 //!
-//! Gateways and workers are processes; clients, and whoever stops and kills processes, are tasks of the world itself. The world lets
-//! everything run that can, and then moves on to the next event. Nothing else decides what happens when, so a seed replays a run.
+//! Gateways and workers are processes; clients, and whoever stops and kills processes, are tasks of
+//! the world itself. The world lets everything run that can, and then moves on to the next event.
+//! Nothing else decides what happens when, so a seed replays a run.
 //!
-//! Before half of the seeds the clocks of processes disagree: wall clocks are minutes apart and jump, steady clocks begin anywhere and run
-//! a little fast or slow.
+//! Before half of the seeds the clocks of processes disagree: wall clocks are minutes apart and
+//! jump, steady clocks begin anywhere and run a little fast or slow.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -50,7 +51,8 @@ pub struct World {
     made: Cell<u64>,
     /// Whether the clocks of processes disagree.
     odd_clocks: bool,
-    /// The processes that run. Gateways can tell of each other whether they do, before half of the seeds: they are on one machine.
+    /// The processes that run. Gateways can tell of each other whether they do, before half of the
+    /// seeds: they are on one machine.
     alive: Alive,
 }
 
@@ -71,7 +73,8 @@ impl World {
         Rc::new(World { clock, log, network, book, seed, gateways, workers, made, odd_clocks, alive })
     }
 
-    /// A gateway, as `heatsink serve` makes one. Every gateway of the simulation is made here, within its own process.
+    /// A gateway, as `heatsink serve` makes one. Every gateway of the simulation is made here,
+    /// within its own process.
     async fn gateway(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
@@ -96,14 +99,16 @@ impl World {
         let options = AdoptionOptions { concurrency: 2, exclusive: false };
         let prepare = || Adoption::prepare(Arc::clone(&store), Arc::clone(&env), &rules, &table, direction);
         let adoption = match prepare().await {
-            // A table of that name is on record and is no more: this is another one, as the operator knows.
+            // A table of that name is on record and is no more: this is another one, as the
+            // operator knows.
             Err(WorkerError::Usage(why)) if why.contains("--records-from none") => {
                 Adoption::prepare_anew(Arc::clone(&store), Arc::clone(&env), &rules, &table).await?
             }
             adoption => adoption?,
         };
         match adoption.run(options, &Unwatched).await {
-            // Its items lie as its rules say, for a gateway wrote them that knew the table before it.
+            // Its items lie as its rules say, for a gateway wrote them that knew the table before
+            // it.
             Err(WorkerError::Usage(why) | WorkerError::Stopped(why)) if why.contains("--as-it-lies") => {
                 let fencing = Fencing::shared(rules.fence(), "adopt");
                 let lies = AsItLies::prepare(store, env, Layouts::Of(&rules), &table, fencing).await?;
@@ -114,7 +119,8 @@ impl World {
         }
     }
 
-    /// A registry that every gateway has noticed, as a store has it whose gateways run for longer than a minute.
+    /// A registry that every gateway has noticed, as a store has it whose gateways run for longer
+    /// than a minute.
     async fn settle_registry(&self) {
         let fencing = Fencing::exclusive(Rules::default().fence());
         Changer::beside(self.network.link(PAST), self.env(), fencing).freeze(false).await.unwrap();
@@ -167,7 +173,8 @@ impl World {
         }
     }
 
-    /// Lets all run that can, until all wait. Tasks outside wake those of a process only by a message, so a round without one is the last.
+    /// Lets all run that can, until all wait. Tasks outside wake those of a process only by a
+    /// message, so a round without one is the last.
     fn settle(&self, outside: &mut LocalPool) {
         loop {
             let before = self.book.messages.get();
@@ -228,7 +235,8 @@ impl World {
         self.gateways.borrow_mut()[gateway].rules = rules.to_owned();
     }
 
-    /// Starts a gateway that does not run, and waits until it serves. `Err` with the reason if it ended before.
+    /// Starts a gateway that does not run, and waits until it serves. `Err` with the reason if it
+    /// ended before.
     pub async fn start(&self, gateway: usize) -> Result<(), String> {
         let process = Rc::new(Process::new(&self.alive));
         let name = name(gateway);
@@ -304,7 +312,8 @@ impl World {
         }
     }
 
-    /// A client's request to a gateway. A client that has no answer after `patience` hangs up: a read then ends, anything else goes on.
+    /// A client's request to a gateway. A client that has no answer after `patience` hangs up: a
+    /// read then ends, anything else goes on.
     pub async fn ask(
         &self,
         gateway: usize,
@@ -341,7 +350,8 @@ impl World {
         Ok(serde_json::from_slice(&answer).expect("an answer is JSON"))
     }
 
-    /// Runs `heatsink adopt` for a table. It is killed after `life`, if it has not ended by then: `None`.
+    /// Runs `heatsink adopt` for a table. It is killed after `life`, if it has not ended by then:
+    /// `None`.
     pub async fn adopt(
         &self,
         rules: &str,

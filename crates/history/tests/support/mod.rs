@@ -12,7 +12,8 @@ const APART: u64 = 100;
 pub struct Form {
     /// How many.
     pub calls: usize,
-    /// How many moments a call may begin before and return after it takes effect: with [`APART`] or more, calls overlap.
+    /// How many moments a call may begin before and return after it takes effect: with [`APART`] or
+    /// more, calls overlap.
     pub wide: u64,
     /// Of how many calls one has an unknown outcome; 0 for none.
     pub unknown: u32,
@@ -31,7 +32,8 @@ impl Item {
         Item { state: None, calls: Vec::new(), now: 10 * APART, written: 0 }
     }
 
-    /// A number that was never written. Sums of what [`operation`](Self::operation) adds never lead from one to another.
+    /// A number that was never written. Sums of what [`operation`](Self::operation) adds never lead
+    /// from one to another.
     pub fn fresh(&mut self) -> i64 {
         self.written += 1_000_000;
         self.written
@@ -50,7 +52,8 @@ impl Item {
         }
     }
 
-    /// Takes calls that overlap and whose answers are the item's own. A call of unknown outcome takes effect late, or never.
+    /// Takes calls that overlap and whose answers are the item's own. A call of unknown outcome
+    /// takes effect late, or never.
     pub fn take(&mut self, rng: &mut Rng, form: Form) {
         let mut late: Vec<(u64, usize)> = Vec::new();
         for _ in 0..form.calls {
@@ -80,7 +83,8 @@ impl Item {
         self.now += 100 * APART;
     }
 
-    /// A call that overlaps with no other; its answer is what the caller says, and it has no effect here.
+    /// A call that overlaps with no other; its answer is what the caller says, and it has no effect
+    /// here.
     pub fn say(&mut self, operation: Operation, answer: Answer) {
         self.now += APART;
         self.calls.push(Call { invoked: self.now, returned: Some((self.now + 1, answer)), operation });

@@ -17,7 +17,8 @@ impl Template {
             Some(Piece::Literal(text)) => edge(text).is_some_and(|c| !c.is_ascii_digit()),
             _ => false,
         };
-        // Keys are read from both ends towards the middle, so each placeholder needs its separator on the side of the key.
+        // Keys are read from both ends towards the middle, so each placeholder needs its separator
+        // on the side of the key.
         for (at, piece) in before.iter().enumerate() {
             if !matches!(piece, Piece::Literal(_))
                 && !is_apart(before.get(at + 1), |text| text.chars().next())

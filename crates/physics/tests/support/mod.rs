@@ -41,7 +41,8 @@ pub fn shuffled(nth: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Requests at even distances, each made by `demand` from its number; how many were admitted in each second.
+/// Requests at even distances, each made by `demand` from its number; how many were admitted in
+/// each second.
 pub fn load(
     tables: &mut Tables,
     from: u64,

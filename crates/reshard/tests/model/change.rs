@@ -1,4 +1,5 @@
-//! Coordinators: each does what its machine says, one step at a time, and may be taken for dead between any two.
+//! Coordinators: each does what its machine says, one step at a time, and may be taken for dead
+//! between any two.
 
 use heatsink_reshard::{Change, Coordinator, Do, MoverDo, Outcome, Phase, Seen, Side, State};
 
@@ -7,7 +8,8 @@ use crate::worker::Duty;
 use crate::world::{FOREIGN, NOW, STRAGGLER, View, World};
 
 impl World {
-    /// The next step of a coordinator, and those after it that nobody can see: to stop there is the same as to stop before.
+    /// The next step of a coordinator, and those after it that nobody can see: to stop there is the
+    /// same as to stop before.
     pub fn coordinate(&mut self, config: &Config, number: usize) -> Option<()> {
         self.coordinate_once(config, number)?;
         loop {
@@ -62,7 +64,8 @@ impl World {
                 Seen::Acknowledged { clean: !unclean }
             }
             Do::Wait { .. } => {
-                // CHECK counts from when HOLD was acknowledged: what was planned under HOLD is not covered.
+                // CHECK counts from when HOLD was acknowledged: what was planned under HOLD is not
+                // covered.
                 let covered = match coordinator.record().state {
                     State::Moving { phase: Phase::Check, .. } => self.before,
                     _ => coordinator.record().version,

@@ -1,4 +1,5 @@
-//! What a search is over: who takes part, what clients ask for, how the world begins, and which rule is left out.
+//! What a search is over: who takes part, what clients ask for, how the world begins, and which
+//! rule is left out.
 
 use heatsink_reshard::{Access, Outcome, Rule, Rules};
 
@@ -70,9 +71,11 @@ pub struct Config {
     pub retries: bool,
     /// Items with this number do not fit under their new key.
     pub too_large: Option<u16>,
-    /// Coordinators and workers may stop between any two of their steps, not only where somebody else can tell.
+    /// Coordinators and workers may stop between any two of their steps, not only where somebody
+    /// else can tell.
     pub fine: bool,
-    /// Gateways acknowledge while they have a request under way whose answer they deliver: a rule of the fence that is left out.
+    /// Gateways acknowledge while they have a request under way whose answer they deliver: a rule
+    /// of the fence that is left out.
     pub acknowledges_early: bool,
     pub rules: Rules,
     pub left_out: Vec<Rule>,
@@ -84,7 +87,8 @@ pub struct Config {
 pub const FIRST: Option<Item> = Some(Item { number: 7, expires: false });
 
 impl Config {
-    /// One item that there is or is not, one move, one mover that may die once, up to two late calls.
+    /// One item that there is or is not, one move, one mover that may die once, up to two late
+    /// calls.
     pub fn new(scripts: Vec<Script>) -> Self {
         assert!(scripts.iter().all(|script| script.iter().map(Vec::len).sum::<usize>() <= CALLS));
         Config {
@@ -147,7 +151,8 @@ impl Op {
     }
 }
 
-/// Every script of gateways that make so many calls each, of these kinds. Gateways that make as many are alike.
+/// Every script of gateways that make so many calls each, of these kinds. Gateways that make as
+/// many are alike.
 pub fn scripts(calls: &[Call], lengths: &[usize]) -> Vec<Script> {
     let mut all: Vec<Script> = vec![Vec::new()];
     for length in lengths {

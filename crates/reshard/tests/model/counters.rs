@@ -12,7 +12,8 @@ fn pairs() -> Config {
     Config::new(scripts(&ALL, &[1, 1]))
 }
 
-/// A delete that leaves a part behind, which comes to light when the counter is made again; and a put that does, beside a read.
+/// A delete that leaves a part behind, which comes to light when the counter is made again; and a
+/// put that does, beside a read.
 fn left_behind() -> Vec<Script> {
     vec![
         script(&[&[Op::Delete], &[Op::Count, Op::Get, Op::Count]]),

@@ -197,7 +197,8 @@ impl World {
         Some(())
     }
 
-    /// Nobody waits for the call any more that was sent. With `again` it is a transaction of a pull, and is sent once more.
+    /// Nobody waits for the call any more that was sent. With `again` it is a transaction of a
+    /// pull, and is sent once more.
     pub fn give_up(&mut self, config: &Config, number: usize, again: bool) -> Option<()> {
         let gateway = &self.gateways[number];
         let (op, item) = *self.calls(config, number).get(gateway.next)?;

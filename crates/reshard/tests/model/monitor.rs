@@ -1,7 +1,10 @@
-//! What one item can hold, and which answers it can have given, after all that clients were told so far: linearizability, kept up step by step.
+//! What one item can hold, and which answers it can have given, after all that clients were told so
+//! far: linearizability, kept up step by step.
 //!
-//! A *possibility* is what the item holds, and which of the calls under way have had their effect, with which answer. A call without an answer may
-//! have had its effect or not, or may yet. An answer rules out the possibilities that it does not fit; when none is left, no order explains it.
+//! A *possibility* is what the item holds, and which of the calls under way have had their effect,
+//! with which answer. A call without an answer may have had its effect or not, or may yet. An
+//! answer rules out the possibilities that it does not fit; when none is left, no order explains
+//! it.
 
 use crate::config::Op;
 
@@ -45,7 +48,8 @@ pub struct Monitor {
     open: [Option<Op>; CALLS],
 }
 
-/// What a call does with the item, and its answer. Each call writes its own number, so that what is read tells which calls it saw.
+/// What a call does with the item, and its answer. Each call writes its own number, so that what is
+/// read tells which calls it saw.
 pub fn apply(op: Op, call: usize, item: Option<Item>) -> (Option<Item>, Answer) {
     let put = |expires| Item { number: 1 << call, expires };
     let add = |item: Item| Item { number: item.number + (256 << call), ..item };

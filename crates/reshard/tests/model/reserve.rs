@@ -1,4 +1,5 @@
-//! What already lies under the new physical keys: orphans of an earlier layout, and items of other keys whose names have the form of a shard's.
+//! What already lies under the new physical keys: orphans of an earlier layout, and items of other
+//! keys whose names have the form of a shard's.
 
 use heatsink_reshard::{Outcome, Rule};
 

@@ -6,10 +6,12 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 use crate::config::Config;
 use crate::world::World;
 
-/// How many times a step may be taken before the search of a configuration gives up. None comes near it.
+/// How many times a step may be taken before the search of a configuration gives up. None comes
+/// near it.
 const LIMIT: usize = 1_000_000_000;
 
-/// What can happen next. Numbers are those of coordinators, gateways, workers, late calls and items.
+/// What can happen next. Numbers are those of coordinators, gateways, workers, late calls and
+/// items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Coordinate(usize),
@@ -52,7 +54,8 @@ impl Model for Search {
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
         let config = &self.0;
         actions.extend((0..world.coordinators.len()).map(Action::Coordinate));
-        // With nobody left who could be told anything wrong, only the end of the move is waited for.
+        // With nobody left who could be told anything wrong, only the end of the move is waited
+        // for.
         let quiet =
             world.late.is_empty() && (0..world.gateways.len()).all(|number| world.is_done(config, number));
         if quiet && !config.fine {
@@ -137,7 +140,8 @@ impl Model for Search {
     }
 }
 
-/// Searches a configuration to its end. Fails when something goes wrong in any order, when the limit is hit, or when no order gets through.
+/// Searches a configuration to its end. Fails when something goes wrong in any order, when the
+/// limit is hit, or when no order gets through.
 pub fn exhaust(name: &str, config: &Config) {
     let states = search(name, config);
     let beginnings = config.scripts.len() * config.stored.len();

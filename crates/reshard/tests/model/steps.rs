@@ -1,5 +1,6 @@
-//! Buckets from one on that nothing was written to yet get another number of shards ([`widening`](crate::widening)). The item lies in such a bucket, or
-//! will: a write that was planned before may land at any time.
+//! Buckets from one on that nothing was written to yet get another number of shards
+//! ([`widening`](crate::widening)). The item lies in such a bucket, or will: a write that was
+//! planned before may land at any time.
 
 use heatsink_reshard::{Outcome, Phase, Rule, State};
 
@@ -9,7 +10,8 @@ use crate::world::View;
 
 const ALL: [(Op, usize); 5] = [(Op::Count, 0), (Op::Put, 0), (Op::Delete, 0), (Op::Get, 0), (Op::Query, 0)];
 
-/// A write that nobody waits for any more, and a client that looks for it by a Scan, which meets items wherever they lie, and by its key.
+/// A write that nobody waits for any more, and a client that looks for it by a Scan, which meets
+/// items wherever they lie, and by its key.
 fn looked_for() -> Config {
     Config { scripts: vec![script(&[&[Op::Put], &[Op::Query, Op::Get]])], ..pairs() }
 }

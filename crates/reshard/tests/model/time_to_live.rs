@@ -1,4 +1,5 @@
-//! Items that expire at any time, each copy by itself, from the beginning or once time to live is turned on.
+//! Items that expire at any time, each copy by itself, from the beginning or once time to live is
+//! turned on.
 
 use heatsink_reshard::Rule;
 

@@ -1,4 +1,5 @@
-//! Two items of the key, and Queries over both: complete, in order, each item once, and each as linearizable as a read of it alone.
+//! Two items of the key, and Queries over both: complete, in order, each item once, and each as
+//! linearizable as a read of it alone.
 
 use heatsink_reshard::Rule;
 

@@ -1,10 +1,11 @@
-//! The changes in which nothing moves: a counter that gets more fragments (`counters`), and buckets from one on that get another number of shards
-//! (`steps`), while clients write, delete and read.
+//! The changes in which nothing moves: a counter that gets more fragments (`counters`), and buckets
+//! from one on that get another number of shards (`steps`), while clients write, delete and read.
 //!
-//! One counter: a cell for each fragment. Or one item of one bucket: a cell for each shard in which it may lie. Which of them a request concerns says
-//! [`heatsink_layout`] itself, by the view of its gateway. Every call is
-//! atomic, as the store's transactions are; so are reads of several fragments, which are not: what rests on that is no affair of a widening.
-//! Clearing orphans is one step here, and its claims are those of the other configurations.
+//! One counter: a cell for each fragment. Or one item of one bucket: a cell for each shard in which
+//! it may lie. Which of them a request concerns says [`heatsink_layout`] itself, by the view of its
+//! gateway. Every call is atomic, as the store's transactions are; so are reads of several
+//! fragments, which are not: what rests on that is no affair of a widening. Clearing orphans is one
+//! step here, and its claims are those of the other configurations.
 
 use std::sync::{Arc, OnceLock};
 
@@ -38,7 +39,8 @@ pub struct Config {
     pub shards: &'static [u16],
     /// From which bucket on each change holds; `None` for a counter.
     pub steps: Option<&'static [u8]>,
-    /// Whether writes wait that put an item into such a bucket: a rule of `heatsink_layout` that can be left out.
+    /// Whether writes wait that put an item into such a bucket: a rule of `heatsink_layout` that
+    /// can be left out.
     pub holds: bool,
     pub late: usize,
     pub deaths: u8,
@@ -80,7 +82,8 @@ impl Config {
         self
     }
 
-    /// The layout after so many changes; before the first one the key is whole, or has one number of shards in every bucket.
+    /// The layout after so many changes; before the first one the key is whole, or has one number
+    /// of shards in every bucket.
     fn layout(&self, leg: u8) -> Arc<Layout> {
         if let Some(steps) = self.steps {
             let time = Time { granularity: Granularity::Day, prefix: String::new(), epoch: Epoch::Seconds };
@@ -118,7 +121,8 @@ impl Config {
         }
     }
 
-    /// How many fragments a gateway with that view sees and clears, and to how many of them it adds.
+    /// How many fragments a gateway with that view sees and clears, and to how many of them it
+    /// adds.
     pub fn fragments(&self, view: View) -> (usize, usize) {
         match self.in_force(view).placement(None).unwrap() {
             Placement::SumOf { others, adds, .. } => (others.len() + 1, adds.into()),
@@ -126,7 +130,8 @@ impl Config {
         }
     }
 
-    /// The cell in which a gateway with that view looks for the item of a bucket, and whether writes that may make it wait.
+    /// The cell in which a gateway with that view looks for the item of a bucket, and whether
+    /// writes that may make it wait.
     pub fn slot(&self, view: View) -> (usize, bool) {
         let in_force = self.in_force(view);
         let sort = self.sort.get_or_init(|| self.sort());

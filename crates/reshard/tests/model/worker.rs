@@ -1,4 +1,5 @@
-//! Movers, and those that clear orphans: they may be killed with a call under way, and that call may land as late as it likes.
+//! Movers, and those that clear orphans: they may be killed with a call under way, and that call
+//! may land as late as it likes.
 
 use heatsink_reshard::{
     Claim, Created, Do, Mover, MoverDo, Page, Phase, Pull, PullAnswer, PullCall, Pulled, Side, State,
@@ -55,7 +56,8 @@ impl World {
         Some(())
     }
 
-    /// A worker's next call lands and is answered. With `lagging`, a read shows the items as they were at the beginning.
+    /// A worker's next call lands and is answered. With `lagging`, a read shows the items as they
+    /// were at the beginning.
     pub fn work(&mut self, config: &Config, number: usize, lagging: bool) -> Option<()> {
         let mut worker = self.workers.get(number)?.clone();
         if let Some(create) = worker.claim.create() {

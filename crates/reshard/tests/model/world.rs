@@ -14,7 +14,8 @@ pub const NOW: heatsink_env::MonotonicInstant = heatsink_env::MonotonicInstant(0
 /// An item of another key.
 pub const FOREIGN: Item = Item { number: 9_999, expires: false };
 
-/// What a gateway plans by: a published record. Moves take turns between the two places, so the number of the move says which place is old.
+/// What a gateway plans by: a published record. Moves take turns between the two places, so the
+/// number of the move says which place is old.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct View {
     pub version: u64,
@@ -22,7 +23,8 @@ pub struct View {
     pub state: State,
     /// Whether the record says that items expire.
     pub expires: bool,
-    /// The items that are above the high water on record, one bit each: in MOVE they are in their new places alone.
+    /// The items that are above the high water on record, one bit each: in MOVE they are in their
+    /// new places alone.
     pub above: u8,
 }
 
@@ -284,7 +286,8 @@ impl World {
         }
     }
 
-    /// Forgets what can have no effect any more: calls and workers whose claim is gone or can never be made.
+    /// Forgets what can have no effect any more: calls and workers whose claim is gone or can never
+    /// be made.
     pub fn tidy(&mut self) {
         let (claims, version) = (self.claims, self.record.version);
         let gone = |claim: Option<u64>| claim.is_some_and(|worker| claims & 1 << worker == 0);

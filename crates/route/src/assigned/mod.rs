@@ -1,5 +1,5 @@
-//! Externally assigned shards: other writers choose the shard at random, so where an item lies does not follow from its key. The placement is
-//! `AnyOf`.
+//! Externally assigned shards: other writers choose the shard at random, so where an item lies does
+//! not follow from its key. The placement is `AnyOf`.
 //!
 //! | request | how |
 //! |---|---|
@@ -7,9 +7,11 @@
 //! | Query on the table, on an index with its partition key | all shards are gathered anyway; equal sort keys all come (`query`) |
 //! | every write; a cursor that does not say where its item lies | the item is located first (`seek`), then the request is planned again with its location known |
 //!
-//! An item that lies nowhere is put into its hashed slot: two writers that meet, and a write that is sent twice, concern one item. A write to a
-//! misplaced item, one in another slot, requires that it still exists there (`items::require_exists`); where it does not, it is located again. An
-//! item in several shards is refused to whatever names it by key. Why so: docs/develop/decisions/0009-externally-assigned-shards.md.
+//! An item that lies nowhere is put into its hashed slot: two writers that meet, and a write that
+//! is sent twice, concern one item. A write to a misplaced item, one in another slot, requires that
+//! it still exists there (`items::require_exists`); where it does not, it is located again. An item
+//! in several shards is refused to whatever names it by key. Why so:
+//! docs/develop/decisions/0009-externally-assigned-shards.md.
 
 mod seek;
 

@@ -1,6 +1,7 @@
 //! Locates the items that a request names, then plans the request with their locations known.
 //!
-//! A write whose condition failed in the slot where the item was found, because it is gone from there, looks again.
+//! A write whose condition failed in the slot where the item was found, because it is gone from
+//! there, looks again.
 
 use std::sync::Arc;
 
@@ -119,7 +120,8 @@ impl Planned for Seek {
 }
 
 impl Seek {
-    /// Looks, and carries the request out, until it meets no item that has moved meanwhile. `looked` is what looking consumes.
+    /// Looks, and carries the request out, until it meets no item that has moved meanwhile.
+    /// `looked` is what looking consumes.
     async fn carry_out(&self, calls: &mut dyn Calls, looked: &mut Vec<Capacity>) -> Result<Answer, Error> {
         let mut known = self.retry.as_ref().and_then(|retry| self.shared.tokens.get(retry, &self.named));
         let (mut refused, mut attempts): (Option<(Error, Places)>, u32) = (None, 0);

@@ -1,4 +1,5 @@
-//! Key values of a read: which layout they have, where an item with them lies, and what they are stored as.
+//! Key values of a read: which layout they have, where an item with them lies, and what they are
+//! stored as.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
-//! Reads of collections: what Query, Scan and a PartiQL SELECT have in common, whichever strategy stores their items.
+//! Reads of collections: what Query, Scan and a PartiQL SELECT have in common, whichever strategy
+//! stores their items.
 //!
-//! Every such read is one pipeline. The front ends (`query`, `scan`, `partiql`) say what to read; the steps are the same:
+//! Every such read is one pipeline. The front ends (`query`, `scan`, `partiql`) say what to read;
+//! the steps are the same:
 //!
 //! | step | what it does | where |
 //! |---|---|---|
@@ -11,7 +13,8 @@
 //! | cut | decides where the page ends and whether more follows | `query::scatter`, `scan` |
 //! | encode | writes the page and the cursor at which the next one begins | `query::answer`, `selection`, `cursor` |
 //!
-//! The store is shown the filter but holds nothing back for it: what counts as evaluated, and where a page ends, is decided here.
+//! The store is shown the filter but holds nothing back for it: what counts as evaluated, and where
+//! a page ends, is decided here.
 
 pub(crate) mod keys;
 pub(crate) mod page;

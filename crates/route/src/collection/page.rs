@@ -1,6 +1,7 @@
 //! One page of Query or Scan, taken apart: its items, where it ends, what it cost.
 //!
-//! Reads the store's pages, and those that a plan beneath makes of them. Not here: what the items mean.
+//! Reads the store's pages, and those that a plan beneath makes of them. Not here: what the items
+//! mean.
 
 use heatsink_dynamo::Error;
 use heatsink_dynamo::json::{self, Malformed, Picked};

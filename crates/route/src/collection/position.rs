@@ -1,16 +1,17 @@
 //! Where a row stands in the order of its collection, and what of a collection comes after that.
 //!
-//! An index can be sorted by several attributes. A key condition tests the first of them: with `=`, all but the last tested one. So what comes
-//! after a position is no one range but up to one for each attribute: the rows that share all values but the last, then those that share all
-//! but the last two, and so on.
+//! An index can be sorted by several attributes. A key condition tests the first of them: with `=`,
+//! all but the last tested one. So what comes after a position is no one range but up to one for
+//! each attribute: the rows that share all values but the last, then those that share all but the
+//! last two, and so on.
 
 use std::ops::Bound;
 
 use super::keys::Key;
 use super::range::{Condition, Range};
 
-/// A row's values of the sort attributes, in order; none without a sort key. The first stands apart, so that the position of a key with one
-/// attribute takes no memory of its own.
+/// A row's values of the sort attributes, in order; none without a sort key. The first stands
+/// apart, so that the position of a key with one attribute takes no memory of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     first: Option<Key>,
@@ -89,8 +90,8 @@ impl Part {
         !self.dropped.is_empty() && tested().is_some_and(|value| self.dropped.contains(value))
     }
 
-    /// What conditions match from a position on, which they match, in the direction of reading; the rows there included or not. In the order of
-    /// reading.
+    /// What conditions match from a position on, which they match, in the direction of reading; the
+    /// rows there included or not. In the order of reading.
     pub(crate) fn rest(
         conditions: &[Condition],
         position: &Position,

@@ -29,8 +29,9 @@ pub(crate) enum Condition {
 }
 
 impl Condition {
-    /// The key beyond which a Query of a table finds nothing in its direction, where the condition includes that key. DynamoDB gives no
-    /// cursor there and refuses one; with `=` and `begins_with` it does neither.
+    /// The key beyond which a Query of a table finds nothing in its direction, where the condition
+    /// includes that key. DynamoDB gives no cursor there and refuses one; with `=` and
+    /// `begins_with` it does neither.
     pub(crate) fn inclusive_end(&self, descending: bool) -> Option<&Key> {
         match (self, descending) {
             (Condition::Le(end) | Condition::Between(_, end), false)
@@ -49,8 +50,8 @@ pub(crate) struct Range {
     pub(crate) upper: Bound<Key>,
 }
 
-/// What one key condition can say of a range: a condition that matches it and perhaps its excluded ends, which are then
-/// dropped from the answer.
+/// What one key condition can say of a range: a condition that matches it and perhaps its excluded
+/// ends, which are then dropped from the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expressed {
     /// The condition; `None` matches everything.

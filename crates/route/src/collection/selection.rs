@@ -1,7 +1,7 @@
 //! What a read wants of items: a filter and a projection, over items whose keys are logical.
 //!
-//! [`Expressions`] are those of a request, and say what to ask the store for. A [`Selection`] is what is left to do with an item that the store
-//! gave; a [`Listing`] does it, item by item.
+//! [`Expressions`] are those of a request, and say what to ask the store for. A [`Selection`] is
+//! what is left to do with an item that the store gave; a [`Listing`] does it, item by item.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -31,7 +31,8 @@ pub(crate) struct Expressions<'a> {
 }
 
 impl<'a> Expressions<'a> {
-    /// Reads them. `key_condition` is the Query's other expression. With [`Checks::Meaning`] they may be such as a store refuses.
+    /// Reads them. `key_condition` is the Query's other expression. With [`Checks::Meaning`] they
+    /// may be such as a store refuses.
     ///
     /// # Errors
     /// [`Unplanned::Invalid`] or [`Unplanned::Worded`] for what every DynamoDB refuses.
@@ -106,7 +107,8 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// The top-level attributes to ask the store for; `None` asks for all. Always with the keys, which merging and cursors need.
+    /// The top-level attributes to ask the store for; `None` asks for all. Always with the keys,
+    /// which merging and cursors need.
     pub(crate) fn wanted(&self, table: &TableSchema, index: Option<&IndexSchema>) -> Option<Projection> {
         let mut wanted = Projection::default();
         match &self.projection {
@@ -120,7 +122,8 @@ impl<'a> Expressions<'a> {
             wanted.add_root(&attribute.name);
         }
         if let Some((_, filter)) = &self.filter {
-            // A global index refuses to give what it does not hold; to a filter such an attribute is missing.
+            // A global index refuses to give what it does not hold; to a filter such an attribute
+            // is missing.
             let held = |name: &&str| index.is_none_or(|index| index.local || projects(index, name));
             for name in filter.roots().into_iter().filter(held) {
                 wanted.add_root(name);
@@ -129,8 +132,9 @@ impl<'a> Expressions<'a> {
         Some(wanted)
     }
 
-    /// The filter as the store is sent it, with a condition behind it that always holds: the store checks it and holds nothing back. `None`
-    /// where that would be longer than an expression may be; then the store does not see the filter.
+    /// The filter as the store is sent it, with a condition behind it that always holds: the store
+    /// checks it and holds nothing back. `None` where that would be longer than an expression may
+    /// be; then the store does not see the filter.
     pub(crate) fn unfiltering(
         &self,
         table: &TableSchema,
@@ -163,7 +167,8 @@ impl<'a> Expressions<'a> {
         changes
     }
 
-    /// What is left to do with the items that a store gives which is asked for what is [`wanted`](Self::wanted).
+    /// What is left to do with the items that a store gives which is asked for what is
+    /// [`wanted`](Self::wanted).
     pub(crate) fn selection(&self, table: &TableSchema, index: Option<&IndexSchema>) -> Selection {
         let shown = match &self.projection {
             _ if self.count => Shown::Count,
@@ -185,8 +190,9 @@ pub(crate) fn projects(index: &IndexSchema, name: &str) -> bool {
     index.projects_all || index.included.iter().any(|included| included == name)
 }
 
-/// A name that a store takes in this filter: one that it does mention, which the index holds if the store takes the filter at all. A filter of
-/// values alone gets a name that is no key, which a Query's filter may not mention.
+/// A name that a store takes in this filter: one that it does mention, which the index holds if the
+/// store takes the filter at all. A filter of values alone gets a name that is no key, which a
+/// Query's filter may not mention.
 fn mentioned(filter: &Condition, table: &TableSchema, index: Option<&IndexSchema>) -> String {
     if let Some(mentioned) = filter.roots().into_iter().next() {
         return mentioned.to_owned();
@@ -275,7 +281,8 @@ impl Listing<'_> {
         self.items
     }
 
-    /// The answer to a Query or Scan that ends with this list, and goes on behind the raw key `last`.
+    /// The answer to a Query or Scan that ends with this list, and goes on behind the raw key
+    /// `last`.
     pub(crate) fn answer(self, last: Option<&[u8]>, capacity: Option<&Capacity>, report: Report) -> Vec<u8> {
         let (passed, evaluated) = (self.passed.to_string(), self.evaluated.to_string());
         let mut answer = Object::new();
@@ -293,7 +300,8 @@ impl Listing<'_> {
     }
 }
 
-/// Each path's value under the last name of the path and the indexes behind it, as DynamoDB names them.
+/// Each path's value under the last name of the path and the indexes behind it, as DynamoDB names
+/// them.
 fn named(item: &Item, paths: &[Path]) -> Item {
     let mut left = Item::new();
     for path in paths {

@@ -187,7 +187,8 @@ impl Template {
     }
 }
 
-/// A copy to which so many bytes, and some small members, are added. A large one would double its room for them.
+/// A copy to which so many bytes, and some small members, are added. A large one would double its
+/// room for them.
 fn copy(object: &[u8], more: usize) -> Vec<u8> {
     let length = object.len() + more;
     let mut copy = Vec::with_capacity(length + length / 64 + 256);

@@ -1,4 +1,5 @@
-//! An ADD on one fragment, on condition that the fragment exists. Where it does not, a transaction creates it beside the base fragment.
+//! An ADD on one fragment, on condition that the fragment exists. Where it does not, a transaction
+//! creates it beside the base fragment.
 
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ use crate::refusal::too_large;
 use crate::request::{Request, quoted, set_members};
 use crate::{Answer, Calls, PhysicalCall};
 
-/// How often a write that met a transaction is sent again, at once, before the client is told. Such transactions create a fragment,
-/// which happens once in its life, or set or delete the counter.
+/// How often a write that met a transaction is sent again, at once, before the client is told. Such
+/// transactions create a fragment, which happens once in its life, or set or delete the counter.
 const ATTEMPTS: u32 = 8;
 
 /// An ADD on a fragment that is not the base fragment.

@@ -1,10 +1,13 @@
-//! BatchWriteItem that names counters. DynamoDB promises of a batch only that each of its writes is atomic, so a put or delete of a counter in it is
-//! that PutItem or DeleteItem: one transaction over the counter's fragments. The other writes stay one physical batch.
+//! BatchWriteItem that names counters. DynamoDB promises of a batch only that each of its writes is
+//! atomic, so a put or delete of a counter in it is that PutItem or DeleteItem: one transaction
+//! over the counter's fragments. The other writes stay one physical batch.
 //!
-//! DynamoDB checks a whole batch before it writes any of it. The batch of the others is therefore sent before the transactions, and before
-//! it the transactions of writes in which the checks here find a mistake: these the store is expected to refuse.
+//! DynamoDB checks a whole batch before it writes any of it. The batch of the others is therefore
+//! sent before the transactions, and before it the transactions of writes in which the checks here
+//! find a mistake: these the store is expected to refuse.
 //!
-//! Not here: the transaction itself (`write`, `transaction`), and batches without counters (`items::batch`).
+//! Not here: the transaction itself (`write`, `transaction`), and batches without counters
+//! (`items::batch`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -59,7 +62,8 @@ pub(crate) fn plan(request: &Request<'_>, context: &PlanContext<'_>) -> Result<P
             match counter {
                 Ok(Some((identity, write))) => {
                     if !named.insert((table.as_ref().map(|table| table.name.clone()), identity)) {
-                        // DynamoDB refuses a key that comes twice, and the store's words may be about another mistake.
+                        // DynamoDB refuses a key that comes twice, and the store's words may be
+                        // about another mistake.
                         return Ok(pass_refusal(OPERATION, request.body));
                     }
                     let writes = if write.doubtful { &mut batch.doubtful } else { &mut batch.counters };
@@ -140,7 +144,8 @@ impl Entry {
     }
 }
 
-/// The items and keys of one write of a batch. DynamoDB takes one; a repeated member is given every time.
+/// The items and keys of one write of a batch. DynamoDB takes one; a repeated member is given every
+/// time.
 fn objects(write: &[u8]) -> Result<Vec<(Operation, &[u8])>, Malformed> {
     let mut found = Vec::new();
     for (name, request) in json::members(write)?.into_iter().filter(|(_, raw)| *raw != b"null") {

@@ -1,6 +1,8 @@
-//! The fold of a page: its items are base fragments of counters, and what their other fragments hold is read beside and added.
+//! The fold of a page: its items are base fragments of counters, and what their other fragments
+//! hold is read beside and added.
 //!
-//! The step stands between the merge and the filter of every read of a collection: a filter tests sums.
+//! The step stands between the merge and the filter of every read of a collection: a filter tests
+//! sums.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +45,8 @@ enum By {
         name: Vec<u8>,
         consistent: bool,
         report: Option<Vec<u8>>,
-        /// The base fragments too: the page is of an index and may lack numbers that it should show.
+        /// The base fragments too: the page is of an index and may lack numbers that it should
+        /// show.
         base_too: bool,
     },
     /// By the range of a page's sort keys, in every other shard: items of one collection.
@@ -54,7 +57,8 @@ enum By {
 type Found = HashMap<Identity, Parts>;
 
 impl Fold {
-    /// Of items of any collections. `shown` says of a declared number whether the page shows or tests it; `None` if it does so with none.
+    /// Of items of any collections. `shown` says of a declared number whether the page shows or
+    /// tests it; `None` if it does so with none.
     pub(super) fn by_keys(
         table: &Arc<Table>,
         request: &Request<'_>,
@@ -74,7 +78,8 @@ impl Fold {
         (!counters.is_empty()).then(|| Fold { table: Arc::clone(table), counters, by })
     }
 
-    /// Of items of one collection, whose other fragments lie under the physical keys `partitions` and are asked for by `template`.
+    /// Of items of one collection, whose other fragments lie under the physical keys `partitions`
+    /// and are asked for by `template`.
     pub(crate) fn by_range(
         table: &Arc<Table>,
         counters: Vec<String>,
@@ -182,7 +187,8 @@ impl Fold {
         Ok(Fetch::new(&self.table, name.clone(), options, report.clone(), keys))
     }
 
-    /// Reads those items' fragments by the range of their sort keys, until every shard has given all it has there.
+    /// Reads those items' fragments by the range of their sort keys, until every shard has given
+    /// all it has there.
     async fn read(
         &self,
         items: &[Bytes],

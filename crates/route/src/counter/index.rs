@@ -1,7 +1,9 @@
-//! Reads of an index, or of the whole table, where counters are among the items: which numbers the page has to be completed with.
+//! Reads of an index, or of the whole table, where counters are among the items: which numbers the
+//! page has to be completed with.
 //!
-//! An index holds the base fragment of each counter alone, with a part of the numbers. Indexes that would hold the other fragments too are
-//! refused when the rules are loaded; those made later, here.
+//! An index holds the base fragment of each counter alone, with a part of the numbers. Indexes that
+//! would hold the other fragments too are refused when the rules are loaded; those made later,
+//! here.
 
 use std::sync::Arc;
 
@@ -12,7 +14,8 @@ use super::fragments::Fold;
 use crate::collection::selection::{Expressions, projects};
 use crate::request::Request;
 
-/// The fold of a Query or Scan of an index of a table with counters; `None` where the page shows no number of theirs.
+/// The fold of a Query or Scan of an index of a table with counters; `None` where the page shows no
+/// number of theirs.
 ///
 /// # Errors
 /// `ValidationException` for what an index cannot show of counters.
@@ -55,7 +58,8 @@ pub(crate) fn of_index(
     Ok(Fold::by_keys(table, request, from_table, shown))
 }
 
-/// The fold of a Scan of a table with counters; `None` where no number of theirs is shown or tested.
+/// The fold of a Scan of a table with counters; `None` where no number of theirs is shown or
+/// tested.
 pub(crate) fn of_table(
     request: &Request<'_>,
     expressions: &Expressions<'_>,

@@ -1,9 +1,11 @@
-//! Counters: numbers that are added to in any of N fragments and summed when they are read. The placement is `SumOf`.
+//! Counters: numbers that are added to in any of N fragments and summed when they are read. The
+//! placement is `SumOf`.
 //!
-//! The item (pk, sk) of a counter has fragments at the physical keys of its N shards. The base fragment, in shard 0, holds all its attributes;
-//! the others hold the key and parts of the declared numbers. **The base fragment exists whenever another fragment does**, so that conditions
-//! on existence are right on it alone: an ADD to another fragment is conditional on that fragment, and where it does not exist yet, one
-//! transaction creates it beside the base fragment.
+//! The item (pk, sk) of a counter has fragments at the physical keys of its N shards. The base
+//! fragment, in shard 0, holds all its attributes; the others hold the key and parts of the
+//! declared numbers. **The base fragment exists whenever another fragment does**, so that
+//! conditions on existence are right on it alone: an ADD to another fragment is conditional on that
+//! fragment, and where it does not exist yet, one transaction creates it beside the base fragment.
 //!
 //! | request | becomes |
 //! |---|---|
@@ -13,8 +15,8 @@
 //! | a read that shows them | all fragments, folded into one item (`fragments::fold`; of pages `fragments`, of single items the module `items`) |
 //! | a PartiQL statement | a Query or a Scan; a statement on the base fragment, or a transaction over all (`statement`) |
 //!
-//! What no fragment can know is refused (`fragments::effect`): a write that reads or returns a declared number. Why so:
-//! docs/develop/decisions/0008-counters.md.
+//! What no fragment can know is refused (`fragments::effect`): a write that reads or returns a
+//! declared number. Why so: docs/develop/decisions/0008-counters.md.
 
 mod add;
 pub(crate) mod batch;
@@ -27,7 +29,8 @@ use heatsink_dynamo::{Error, json};
 
 pub(crate) use index::{of_index, of_table};
 
-/// Refuses to turn on time to live: it deletes the base fragment alone, and the parts in the others would come back with the next write.
+/// Refuses to turn on time to live: it deletes the base fragment alone, and the parts in the others
+/// would come back with the next write.
 ///
 /// # Errors
 /// `ValidationException`.

@@ -1,8 +1,10 @@
 //! PartiQL writes of a counter: which fragments they concern, and what is refused.
 //!
-//! An INSERT concerns the base fragment alone: it takes effect only where the counter is not there, and then no other fragment is. So does an UPDATE that
-//! leaves the declared numbers alone. A DELETE, and an UPDATE that sets or removes all of them, is one transaction of the statement and of a DELETE of
-//! each other fragment. SELECTs of counters are read by Queries and Scans (`partiql::read`), which fold them.
+//! An INSERT concerns the base fragment alone: it takes effect only where the counter is not there,
+//! and then no other fragment is. So does an UPDATE that leaves the declared numbers alone. A
+//! DELETE, and an UPDATE that sets or removes all of them, is one transaction of the statement and
+//! of a DELETE of each other fragment. SELECTs of counters are read by Queries and Scans
+//! (`partiql::read`), which fold them.
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Path;
@@ -21,7 +23,8 @@ pub(crate) enum Concerned {
     All,
 }
 
-/// Which fragments a statement concerns that names one counter. `shows_old`: an item is asked for where its condition fails.
+/// Which fragments a statement concerns that names one counter. `shows_old`: an item is asked for
+/// where its condition fails.
 ///
 /// # Errors
 /// `ValidationException` for a statement that no fragment can carry out, by name.
@@ -111,7 +114,8 @@ fn is_number(name: &str, term: &Term, parameters: &[Value]) -> Result<(), Error>
     }
 }
 
-/// The statement that deletes the fragment with a raw physical key; `table` is the table's name as it stands in the client's statement.
+/// The statement that deletes the fragment with a raw physical key; `table` is the table's name as
+/// it stands in the client's statement.
 ///
 /// # Errors
 /// [`Malformed`] for what is no key.

@@ -1,4 +1,5 @@
-//! PutItem, UpdateItem and DeleteItem of a counter: the step of a write that says which fragments it concerns.
+//! PutItem, UpdateItem and DeleteItem of a counter: the step of a write that says which fragments
+//! it concerns.
 
 use std::sync::Arc;
 
@@ -21,10 +22,12 @@ use crate::shared::Shared;
 use crate::{Answer, Calls, PhysicalCall, preflight};
 use crate::{fragments, identity};
 
-/// The plan of a write of one counter; `body` is the request for the base fragment, where `located` says that it lies.
+/// The plan of a write of one counter; `body` is the request for the base fragment, where `located`
+/// says that it lies.
 ///
 /// # Errors
-/// `ValidationException` for a write that reads or returns a number, and for a key that its suffix makes too long.
+/// `ValidationException` for a write that reads or returns a number, and for a key that its suffix
+/// makes too long.
 pub(crate) fn plan(
     shared: &Shared,
     operation: Operation,
@@ -81,8 +84,8 @@ fn suffix(located: &Located<'_>, keys: &[Bytes]) -> usize {
     located.affixes.len() + longest
 }
 
-/// A plan that is carried out if the store finds nothing wrong with the expressions, where the checks here do. It is asked with a key that it
-/// refuses.
+/// A plan that is carried out if the store finds nothing wrong with the expressions, where the
+/// checks here do. It is asked with a key that it refuses.
 fn expressions_first(operation: Operation, request: &Request<'_>, located: &Located<'_>, then: Plan) -> Plan {
     let why =
         "whether an expression is valid, the store says, asked with a key that nothing can be written to";
@@ -105,8 +108,8 @@ pub(super) struct Over {
 }
 
 impl Over {
-    /// Of a write that is physical for the base fragment; `keys` are the physical keys of all fragments. In the others the attributes `gone` go,
-    /// or all.
+    /// Of a write that is physical for the base fragment; `keys` are the physical keys of all
+    /// fragments. In the others the attributes `gone` go, or all.
     pub(super) fn new(
         operation: Operation,
         sent: &Request<'_>,

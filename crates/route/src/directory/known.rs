@@ -1,6 +1,7 @@
 //! What this process knows of the directory of buckets. One per router.
 //!
-//! It only saves requests: what is not known here is read from the directory, or written to it again.
+//! It only saves requests: what is not known here is read from the directory, or written to it
+//! again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +11,8 @@ use heatsink_layout::Bucket;
 /// Rows that are remembered. Beyond that all are forgotten, and written or read again.
 const REMEMBERED: usize = 100_000;
 
-/// The rows of the directory that this process has written or read. Rows are never removed, so what is known here stays true; a row that is not
-/// known may exist.
+/// The rows of the directory that this process has written or read. Rows are never removed, so what
+/// is known here stays true; a row that is not known may exist.
 #[derive(Debug, Default)]
 pub(crate) struct KnownBuckets {
     known: Mutex<(usize, HashMap<String, BTreeSet<Bucket>>)>,

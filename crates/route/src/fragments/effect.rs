@@ -1,4 +1,5 @@
-//! What a write means for the fragments of a counter, and what is refused because no fragment can know it.
+//! What a write means for the fragments of a counter, and what is refused because no fragment can
+//! know it.
 
 use heatsink_dynamo::expression::{Assigned, Bindings, Checks, Condition, Kind, Update};
 use heatsink_dynamo::{Error, Operation, Value, json};
@@ -13,11 +14,13 @@ pub(crate) enum Effect {
     Add(Update),
     /// It concerns the base fragment alone.
     Base,
-    /// The base fragment takes the write, and in the others these attributes go; all that is declared, if `None`.
+    /// The base fragment takes the write, and in the others these attributes go; all that is
+    /// declared, if `None`.
     All(Option<Vec<String>>),
 }
 
-/// Reads a PutItem, UpdateItem or DeleteItem, or such an action of a transaction; `None` for a ConditionCheck.
+/// Reads a PutItem, UpdateItem or DeleteItem, or such an action of a transaction; `None` for a
+/// ConditionCheck.
 pub(crate) fn read(
     operation: Option<Operation>,
     request: &Request<'_>,
@@ -85,8 +88,8 @@ pub(crate) fn read(
     }
 }
 
-/// Whether the checks here find something wrong with a write's expressions. A transaction may check them otherwise, and has other
-/// words for what it finds.
+/// Whether the checks here find something wrong with a write's expressions. A transaction may check
+/// them otherwise, and has other words for what it finds.
 pub(crate) fn doubtful(request: &Request<'_>) -> bool {
     let checked = || {
         let bindings = Bindings::read(
@@ -168,8 +171,9 @@ fn reads(value: &Assigned, name: &str) -> bool {
     }
 }
 
-/// The parameters that expressions replaced say nothing that expressions cannot: on counters they may not name a declared number, and
-/// a write over all fragments is a transaction, which does not have them.
+/// The parameters that expressions replaced say nothing that expressions cannot: on counters they
+/// may not name a declared number, and a write over all fragments is a transaction, which does not
+/// have them.
 fn legacy(request: &Request<'_>, counted: &[String]) -> Result<(), Unsent> {
     for member in ["AttributeUpdates", "Expected", "ConditionalOperator"] {
         let Some(raw) = request.get(member) else { continue };

@@ -1,4 +1,5 @@
-//! One item out of a counter's fragments: the base fragment, with the declared numbers summed over all of them.
+//! One item out of a counter's fragments: the base fragment, with the declared numbers summed over
+//! all of them.
 
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed};
@@ -7,7 +8,8 @@ use heatsink_dynamo::{Error, Number, Value};
 /// The base fragment with the sums in it. Attributes that no other fragment has keep their bytes.
 ///
 /// # Errors
-/// `ValidationException` where a sum has more than 38 digits or is out of range, `InternalServerError` for fragments that cannot be read.
+/// `ValidationException` where a sum has more than 38 digits or is out of range,
+/// `InternalServerError` for fragments that cannot be read.
 pub(crate) fn fold<'a>(
     counted: &[String],
     base: &Bytes,
@@ -38,8 +40,8 @@ pub(crate) fn fold<'a>(
     json::splice_members(base, &sums).map(Bytes::from).map_err(|Malformed| unreadable())
 }
 
-/// The sum of numbers in any order. Parts of unlike size and sign are added largest first and opposite signs together, so that no
-/// partial sum has more digits than it must.
+/// The sum of numbers in any order. Parts of unlike size and sign are added largest first and
+/// opposite signs together, so that no partial sum has more digits than it must.
 fn sum(mut parts: Vec<Number>) -> Result<Number, Error> {
     parts.sort_unstable();
     let mut sum = Number::ZERO;

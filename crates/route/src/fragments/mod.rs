@@ -1,7 +1,8 @@
-//! The physical keys under which an item may lie, whole or as fragments; and below, what is written to the fragments of a counter (`effect`,
-//! `transaction`) and read of them (`fold`).
+//! The physical keys under which an item may lie, whole or as fragments; and below, what is written
+//! to the fragments of a counter (`effect`, `transaction`) and read of them (`fold`).
 //!
-//! Not here: which slots these are (`heatsink_layout::Placement`), and which item something stored belongs to (`identity`).
+//! Not here: which slots these are (`heatsink_layout::Placement`), and which item something stored
+//! belongs to (`identity`).
 
 pub(crate) mod effect;
 pub(crate) mod fold;
@@ -17,8 +18,8 @@ use crate::key::KeyText;
 use crate::refusal::unplaced;
 use crate::splice::Splice;
 
-/// The physical keys of the slots in which the item may lie whose key is in `object` (a raw, valid `Key` or `Item` with logical key). The
-/// placement's first slot comes first.
+/// The physical keys of the slots in which the item may lie whose key is in `object` (a raw, valid
+/// `Key` or `Item` with logical key). The placement's first slot comes first.
 ///
 /// # Errors
 /// `ValidationException` for a key that the suffix of one of them makes too long.

@@ -25,7 +25,8 @@ const MEMBERS: [&str; 7] = [
     "ExpressionAttributeValues",
 ];
 
-/// The action of the base fragment: the write itself, physical already. `name` is `Put`, `Update` or `Delete`.
+/// The action of the base fragment: the write itself, physical already. `name` is `Put`, `Update`
+/// or `Delete`.
 pub(crate) fn whole(name: &str, request: &Request<'_>) -> Vec<u8> {
     let mut action = Object::new();
     for member in MEMBERS {
@@ -141,7 +142,8 @@ fn code(reason: &Json) -> &str {
     reason["Code"].as_str().unwrap_or("None")
 }
 
-/// What an action of a transaction adds to it for the other fragments of a counter, whose physical keys are `others`.
+/// What an action of a transaction adds to it for the other fragments of a counter, whose physical
+/// keys are `others`.
 ///
 /// # Errors
 /// [`Unsent`] for an action that no fragment can carry out.

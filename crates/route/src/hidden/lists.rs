@@ -1,7 +1,8 @@
-//! Lists of backups, exports, imports, global tables, streams and contributor insights, without those of hidden tables.
+//! Lists of backups, exports, imports, global tables, streams and contributor insights, without
+//! those of hidden tables.
 //!
-//! An entry is taken out of the page that the store gives. So a page can hold fewer entries than its limit, as DynamoDB's own pages can;
-//! its cursor is the store's.
+//! An entry is taken out of the page that the store gives. So a page can hold fewer entries than
+//! its limit, as DynamoDB's own pages can; its cursor is the store's.
 //!
 //! Not here: `ListTables`, whose pages clients expect to be full.
 
@@ -15,7 +16,8 @@ use crate::answer::unreadable;
 use crate::plan::{Plan, Single};
 use crate::tables::table_name;
 
-/// The member that holds an operation's list, and the member of its entries that names their table, by name or by ARN (AWS API reference).
+/// The member that holds an operation's list, and the member of its entries that names their table,
+/// by name or by ARN (AWS API reference).
 fn list_of(operation: Operation) -> Option<(&'static str, &'static str)> {
     match operation {
         Operation::ListBackups => Some(("BackupSummaries", "TableName")),

@@ -1,4 +1,5 @@
-//! A list of tags without the one by which a recorded table names its registry. A page can hold one fewer than the store gives.
+//! A list of tags without the one by which a recorded table names its registry. A page can hold one
+//! fewer than the store gives.
 //!
 //! Not here: that clients cannot set or remove it (`control`).
 

@@ -1,5 +1,6 @@
-//! `Expected` and `AttributeUpdates` that mention the spread key of an index. What is not of their form stays, for the store to
-//! refuse. What has no form in `Expected` becomes an expression (`crate::legacy`).
+//! `Expected` and `AttributeUpdates` that mention the spread key of an index. What is not of their
+//! form stays, for the store to refuse. What has no form in `Expected` becomes an expression
+//! (`crate::legacy`).
 
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Value};
@@ -13,7 +14,8 @@ pub(crate) enum Stored {
     Unmentioned,
     /// In its own form.
     InForm(Vec<u8>),
-    /// It has no form for it: an attribute has one condition, with an operator for which it has not the operands.
+    /// It has no form for it: an attribute has one condition, with an operator for which it has not
+    /// the operands.
     NoForm,
 }
 
@@ -72,7 +74,8 @@ fn each(
     Ok(any.then(|| changed.finish()))
 }
 
-/// Whether a condition does not say that it expects nothing, which goes with no value: the store refuses that.
+/// Whether a condition does not say that it expects nothing, which goes with no value: the store
+/// refuses that.
 fn expects(condition: &[u8]) -> bool {
     !json::member(condition, "Exists").is_ok_and(|exists| exists == Some(b"false"))
 }
@@ -101,7 +104,8 @@ fn condition(key: &IndexKey, condition: &[u8], spread: &Spread<'_>) -> Result<St
     let stored: Vec<Vec<u8>> = held.concat().iter().map(Value::to_json).collect();
     let list = |stored: Vec<Vec<u8>>| [b"[", &*stored.join(&b","[..]), b"]"].concat();
     if stored.len() > values.len() {
-        // A value has several stored forms. Malformed ones, which may have any number of values, stay the store's to refuse.
+        // A value has several stored forms. Malformed ones, which may have any number of values,
+        // stay the store's to refuse.
         return Ok(match (operator.as_deref(), values.len()) {
             (Some("NE"), 1) => Stored::NoForm,
             (None | Some("EQ"), 1) | (Some("IN"), _) if expects(condition) => {

@@ -1,5 +1,6 @@
-//! Actions of transactions on items that lie in several slots. The action itself goes to the first slot and stays at its place; what the
-//! other slots need is added behind the client's actions, and the answers to that are taken off again.
+//! Actions of transactions on items that lie in several slots. The action itself goes to the first
+//! slot and stays at its place; what the other slots need is added behind the client's actions, and
+//! the answers to that are taken off again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ pub(crate) struct Added {
     owners: Vec<usize>,
     /// The reads, by the same.
     reads: BTreeMap<usize, Read>,
-    /// Whether it has a projection that DynamoDB is known to refuse: the store is to be asked first.
+    /// Whether it has a projection that DynamoDB is known to refuse: the store is to be asked
+    /// first.
     pub(crate) doubtful: bool,
 }
 
@@ -43,7 +45,8 @@ struct Read {
 }
 
 impl Added {
-    /// Takes the client's action at `place`: `request` as it came, `body` for the first slot of the item. Gives the body to send.
+    /// Takes the client's action at `place`: `request` as it came, `body` for the first slot of the
+    /// item. Gives the body to send.
     ///
     /// # Errors
     /// [`Unsent`].
@@ -186,7 +189,8 @@ impl Added {
         json::splice_members(body, &[("Responses", Some(&list))]).map(Bytes::from).map_err(broken)
     }
 
-    /// The store's error with the client's reasons alone: what failed for another slot failed for its action.
+    /// The store's error with the client's reasons alone: what failed for another slot failed for
+    /// its action.
     pub(crate) fn error(&self, actions: usize, mut error: Error) -> Error {
         let Some(Json::Array(mut reasons)) = error.members.get("CancellationReasons").cloned() else {
             return error;

@@ -1,5 +1,6 @@
-//! BatchGetItem and BatchWriteItem: the front end for many items. Where every item has one slot, every key becomes one physical key of the
-//! same table, so that a batch stays one request. Recorded and unrecorded tables may mix.
+//! BatchGetItem and BatchWriteItem: the front end for many items. Where every item has one slot,
+//! every key becomes one physical key of the same table, so that a batch stays one request.
+//! Recorded and unrecorded tables may mix.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,8 +69,9 @@ pub(crate) fn plan(
     Ok(Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan())
 }
 
-/// The raw keys and items under one table of `RequestItems`, `UnprocessedKeys` or `UnprocessedItems`. A repeated member is
-/// given every time: whichever of them a store believes, its key is physical.
+/// The raw keys and items under one table of `RequestItems`, `UnprocessedKeys` or
+/// `UnprocessedItems`. A repeated member is given every time: whichever of them a store believes,
+/// its key is physical.
 fn objects(operation: Operation, table: &[u8]) -> Result<Vec<&[u8]>, json::Malformed> {
     let mut found = Vec::new();
     if operation == Operation::BatchGetItem {

@@ -1,4 +1,5 @@
-//! Reads items, whole or as fragments, by BatchGetItem: one round of calls, or as many as it takes until everything has been read.
+//! Reads items, whole or as fragments, by BatchGetItem: one round of calls, or as many as it takes
+//! until everything has been read.
 //!
 //! Items of several tables may mix. Of tables that are not sharded, items are kept as they come.
 
@@ -21,8 +22,8 @@ use crate::{Calls, PhysicalCall};
 /// The most keys of one BatchGetItem (AWS API reference, `BatchGetItem`).
 pub(crate) const MOST_KEYS: usize = 100;
 
-/// How often keys are asked for again while not one of them is read. The store refuses a batch of which it can read nothing, so this
-/// is hardly ever reached.
+/// How often keys are asked for again while not one of them is read. The store refuses a batch of
+/// which it can read nothing, so this is hardly ever reached.
 const PATIENCE: u32 = 10;
 
 /// What was found of one item.
@@ -161,11 +162,12 @@ impl Fetch {
         Ok(())
     }
 
-    /// Reads what is pending, once; what the store leaves unread stays pending. False if nothing was.
+    /// Reads what is pending, once; what the store leaves unread stays pending. False if nothing
+    /// was.
     ///
     /// # Errors
-    /// The store's, `InternalServerError` for an answer that cannot be read, and `ProvisionedThroughputExceededException` when the store goes
-    /// on leaving keys unread.
+    /// The store's, `InternalServerError` for an answer that cannot be read, and
+    /// `ProvisionedThroughputExceededException` when the store goes on leaving keys unread.
     pub(crate) async fn round(&mut self, calls: &mut dyn Calls) -> Result<bool, Error> {
         let round = self.calls()?;
         if round.is_empty() {

@@ -11,10 +11,12 @@ use super::shown::Shown;
 use crate::answer::unreadable;
 use crate::fragments;
 
-/// The item that was found, folded by its placement and projected, its key made logical; `None` if there is none.
+/// The item that was found, folded by its placement and projected, its key made logical; `None` if
+/// there is none.
 ///
 /// # Errors
-/// `ValidationException` for a sum that is no number, or an item that several slots hold; `InternalServerError` for what cannot be read.
+/// `ValidationException` for a sum that is no number, or an item that several slots hold;
+/// `InternalServerError` for what cannot be read.
 pub(crate) fn shown(
     table: &Table,
     placement: &Placement,

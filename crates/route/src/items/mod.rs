@@ -1,7 +1,8 @@
-//! Single items: reads and writes of what a primary key names. One way for all of them, whatever the item's placement.
+//! Single items: reads and writes of what a primary key names. One way for all of them, whatever
+//! the item's placement.
 //!
-//! A request is *placed* first: `physical` makes it physical for the slot that it goes to, by the item's placement
-//! (`heatsink_layout::Placement`). Then:
+//! A request is *placed* first: `physical` makes it physical for the slot that it goes to, by the
+//! item's placement (`heatsink_layout::Placement`). Then:
 //!
 //! | placement | a read | a write |
 //! |---|---|---|
@@ -9,11 +10,13 @@
 //! | `AnyOf` | fetches all slots: the item is the one that is found | looks first (`assigned::seek`), then goes to the slot where the item was found and requires that it is still there |
 //! | `SumOf` | fetches all slots, and adds the fragments' numbers | goes to the fragments that it concerns (`counter`) |
 //!
-//! Front ends: `point` (GetItem, PutItem, UpdateItem, DeleteItem), `batch`, `transact`. Steps of a read beneath them: `fragments` (physical keys),
-//! `fetch`, `fold`, `shown` (projection), `wanted` and `read` (all of them in order); in transactions `added`. PartiQL's writes are placed by the same
-//! context (`partiql::keys`).
+//! Front ends: `point` (GetItem, PutItem, UpdateItem, DeleteItem), `batch`, `transact`. Steps of a
+//! read beneath them: `fragments` (physical keys), `fetch`, `fold`, `shown` (projection), `wanted`
+//! and `read` (all of them in order); in transactions `added`. PartiQL's writes are placed by the
+//! same context (`partiql::keys`).
 //!
-//! A key that moves from one layout to another while clients write will be one more placement: an arm in `fold`, in `point` and in `added`.
+//! A key that moves from one layout to another while clients write will be one more placement: an
+//! arm in `fold`, in `point` and in `added`.
 //!
 //! Not here: reads of many items by a condition (`query`, `scan`).
 

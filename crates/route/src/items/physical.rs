@@ -1,7 +1,9 @@
-//! A request for one item (a point operation, or an action of a transaction) made physical: its key, and its expressions that read or write
-//! keys that are stored otherwise than they were sent. And its answer made logical.
+//! A request for one item (a point operation, or an action of a transaction) made physical: its
+//! key, and its expressions that read or write keys that are stored otherwise than they were sent.
+//! And its answer made logical.
 //!
-//! A write to an item that was found in another slot than its hashed one requires that the item is still there.
+//! A write to an item that was found in another slot than its hashed one requires that the item is
+//! still there.
 
 use std::sync::Arc;
 
@@ -33,8 +35,9 @@ pub(crate) enum Physical<'a> {
     Sent { body: Bytes, located: Located<'a> },
     /// The store refuses the request as it came, for certain.
     Invalid,
-    /// An expression means nothing here. The body has an empty key, with which nothing can be written: the store's refusal of the
-    /// expression, or else `error`, is the answer ([`in_store_words`]).
+    /// An expression means nothing here. The body has an empty key, with which nothing can be
+    /// written: the store's refusal of the expression, or else `error`, is the answer
+    /// ([`in_store_words`]).
     Meaningless { body: Bytes, error: Error },
 }
 
@@ -63,7 +66,8 @@ pub(crate) fn holder(operation: Operation) -> &'static str {
 /// Makes a request physical whose key or item is the member `holder`.
 ///
 /// # Errors
-/// `ValidationException` for a key that its suffix makes too long, or an expression that the key's value makes too long.
+/// `ValidationException` for a key that its suffix makes too long, or an expression that the key's
+/// value makes too long.
 pub(crate) fn physical<'a>(
     request: &Request<'a>,
     holder: &str,
@@ -109,8 +113,8 @@ pub(crate) fn physical<'a>(
     Ok(Physical::Sent { body, located })
 }
 
-/// What to make of the answer of a point operation. A key without a suffix is its own physical key, and its answers hold no other: they stay
-/// as they are.
+/// What to make of the answer of a point operation. A key without a suffix is its own physical key,
+/// and its answers hold no other: they stay as they are.
 pub(crate) fn finish(operation: Operation, table: &Arc<Table>, located: &Located<'_>) -> Option<Finish> {
     if located.affixes.is_empty() && table.index_keys().is_empty() {
         return None;
@@ -123,7 +127,8 @@ pub(crate) fn finish(operation: Operation, table: &Arc<Table>, located: &Located
     }))
 }
 
-/// The plan of a point operation that is one physical request, to the slot where the item is located.
+/// The plan of a point operation that is one physical request, to the slot where the item is
+/// located.
 pub(crate) fn to_one_slot(
     operation: Operation,
     body: Bytes,
@@ -135,14 +140,16 @@ pub(crate) fn to_one_slot(
     Single { shard, ..Single::new(operation, body, finish(operation, table, located), why) }.plan()
 }
 
-/// The request with an empty key, which the store refuses after what it finds wrong with the expressions.
+/// The request with an empty key, which the store refuses after what it finds wrong with the
+/// expressions.
 pub(crate) fn meaningless<'a>(request: &Request<'a>, located: &Located<'a>, error: Error) -> Physical<'a> {
     let mut splice = Splice::new(request.body);
     located.partition.empty(&mut splice);
     Physical::Meaningless { body: splice.finish(request.body), error }
 }
 
-/// The store's refusal of an expression or a legacy condition, or `error` where the empty key was all that it refused.
+/// The store's refusal of an expression or a legacy condition, or `error` where the empty key was
+/// all that it refused.
 pub(crate) fn in_store_words(error: Error) -> Finish {
     Box::new(|answer| match answer {
         Err(refused) => Err(if of_empty_key(&refused) { error } else { refused }),

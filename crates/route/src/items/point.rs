@@ -1,6 +1,7 @@
 //! GetItem, PutItem, UpdateItem, DeleteItem: the front end for one item.
 //!
-//! A request is made physical, then its item's placement says who goes on. Most items have one slot, and their requests stay one.
+//! A request is made physical, then its item's placement says who goes on. Most items have one
+//! slot, and their requests stay one.
 
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ use crate::{Answer, Calls};
 pub(crate) enum PointPlan<'a> {
     /// It is planned.
     Whole(Plan),
-    /// It writes to a counter; `body` is the request for the base fragment, where `located` says it lies.
+    /// It writes to a counter; `body` is the request for the base fragment, where `located` says it
+    /// lies.
     Fragments { body: Bytes, located: Box<Located<'a>> },
 }
 

@@ -1,7 +1,9 @@
-//! Reads of items that may lie in several slots: all physical keys of each are fetched, and what is found is folded and shown.
+//! Reads of items that may lie in several slots: all physical keys of each are fetched, and what is
+//! found is folded and shown.
 //!
-//! GetItem and BatchGetItem differ in what they encode, and in what becomes of keys that the store leaves unread: GetItem asks again,
-//! a batch hands them back. TransactGetItems reads the same keys within its transaction (`added`).
+//! GetItem and BatchGetItem differ in what they encode, and in what becomes of keys that the store
+//! leaves unread: GetItem asks again, a batch hands them back. TransactGetItems reads the same keys
+//! within its transaction (`added`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +29,8 @@ use crate::request::{Request, malformed, quoted};
 use crate::tables::table_name;
 use crate::{Answer, Calls, preflight};
 
-/// The plan of a GetItem; `body` is the request for the first slot, where `located` says that the item may lie in others too.
+/// The plan of a GetItem; `body` is the request for the first slot, where `located` says that the
+/// item may lie in others too.
 ///
 /// # Errors
 /// `ValidationException` for a key that its suffix makes too long.
@@ -107,7 +110,8 @@ pub(crate) fn batch(request: &Request<'_>, context: &PlanContext<'_>) -> Result<
     Ok(plan(request, Operation::BatchGetItem, None, tables, why))
 }
 
-/// The plan of a read, with the estimated read units of each call; the store is asked first where the checks here find something wrong.
+/// The plan of a read, with the estimated read units of each call; the store is asked first where
+/// the checks here find something wrong.
 fn plan(
     request: &Request<'_>,
     operation: Operation,
@@ -170,8 +174,8 @@ impl Read {
         }
     }
 
-    /// Reads the items that move, each by its [`PointRead`](heatsink_reshard::PointRead), all at once; and
-    /// with their first reads all other keys.
+    /// Reads the items that move, each by its [`PointRead`](heatsink_reshard::PointRead), all at
+    /// once; and with their first reads all other keys.
     async fn read_moving(&self, fetch: &mut Fetch, calls: &mut dyn Calls) -> Result<(), Error> {
         let mut reads: Vec<_> = self.tables.iter().map(Wanted::point_reads).collect();
         loop {

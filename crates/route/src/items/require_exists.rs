@@ -8,7 +8,8 @@ use heatsink_layout::Table;
 
 use crate::request::{Request, malformed, quoted, set_members};
 
-/// The same physical write, on condition that the item exists. What the store refuses for certain is left as it is.
+/// The same physical write, on condition that the item exists. What the store refuses for certain
+/// is left as it is.
 ///
 /// # Errors
 /// `ValidationException` where the legacy parameters leave no room for the condition.

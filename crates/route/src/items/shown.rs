@@ -1,6 +1,7 @@
 //! What a read shows of items, and what the store is asked for so that it can be shown.
 //!
-//! Projections of items that are put together here are carried out here: the store shows what a path leaves of one fragment.
+//! Projections of items that are put together here are carried out here: the store shows what a
+//! path leaves of one fragment.
 
 use std::borrow::Cow;
 
@@ -25,7 +26,8 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Of a request, or of one table's part of a BatchGetItem. What is asked for has the key attributes beside.
+    /// Of a request, or of one table's part of a BatchGetItem. What is asked for has the key
+    /// attributes beside.
     ///
     /// # Errors
     /// That of the expression.
@@ -83,7 +85,8 @@ impl Shown {
         Ok(Shown { projection, asked })
     }
 
-    /// [`read`](Self::read), and whether the checks here find nothing wrong. What only they find wrong a store may take: it is asked.
+    /// [`read`](Self::read), and whether the checks here find nothing wrong. What only they find
+    /// wrong a store may take: it is asked.
     ///
     /// # Errors
     /// That of an expression that means nothing.
@@ -94,7 +97,8 @@ impl Shown {
         }
     }
 
-    /// Where to look for what it shows of an item placed so: the base fragment alone where that is no sum.
+    /// Where to look for what it shows of an item placed so: the base fragment alone where that is
+    /// no sum.
     pub(crate) fn needs<'p>(&self, placement: &'p Placement) -> Cow<'p, Placement> {
         let shows = |name: &String| match &self.projection {
             None => true,
@@ -120,8 +124,8 @@ impl Shown {
     }
 }
 
-/// What to ask the store for: whole attributes, and the keys. A store shows what a path leaves of an attribute, to which the path means something
-/// else when it is applied to the sum.
+/// What to ask the store for: whole attributes, and the keys. A store shows what a path leaves of
+/// an attribute, to which the path means something else when it is applied to the sum.
 fn whole_attributes(projection: &Projection, table: &Table) -> Projection {
     let mut wanted = Projection::default();
     for path in &projection.paths {

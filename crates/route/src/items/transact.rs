@@ -1,8 +1,9 @@
-//! TransactGetItems and TransactWriteItems: every action names one item. A transaction stays one request: an action goes to the first slot of
-//! its item, and what other slots need is added to it (`added`). Recorded and unrecorded tables may mix.
+//! TransactGetItems and TransactWriteItems: every action names one item. A transaction stays one
+//! request: an action goes to the first slot of its item, and what other slots need is added to it
+//! (`added`). Recorded and unrecorded tables may mix.
 //!
-//! The same bytes with the same layouts always become the same physical bytes: a retry with a `ClientRequestToken` is to the
-//! store the request it was.
+//! The same bytes with the same layouts always become the same physical bytes: a retry with a
+//! `ClientRequestToken` is to the store the request it was.
 
 use std::sync::Arc;
 
@@ -62,8 +63,8 @@ pub(crate) fn plan(
             other => other,
         };
         let suffix = match physical {
-            // It goes on as it came, and the store refuses the transaction for it. The others go to their own items all the same: the
-            // reasons say how each of them stands.
+            // It goes on as it came, and the store refuses the transaction for it. The others go to
+            // their own items all the same: the reasons say how each of them stands.
             Physical::Invalid => {
                 invalid = true;
                 0
@@ -165,8 +166,8 @@ fn logical<'a>(actions: &[Action], body: &'a [u8], splice: &mut Splice<'a>) -> R
     Ok(())
 }
 
-/// An error with the items of its cancellation reasons made logical. The reasons stand in the order of the actions, which is
-/// the client's.
+/// An error with the items of its cancellation reasons made logical. The reasons stand in the order
+/// of the actions, which is the client's.
 fn logical_reasons(actions: &[Action], mut error: Error) -> Error {
     let Some(Json::Array(mut reasons)) = error.members.get("CancellationReasons").cloned() else {
         return error;

@@ -1,4 +1,5 @@
-//! What a client wants of the items of one table: which items, what of them, and the physical keys that have to be read for it.
+//! What a client wants of the items of one table: which items, what of them, and the physical keys
+//! that have to be read for it.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::key::Located;
 use crate::refusal::Unplanned;
 use crate::request::Request;
 
-/// The members of a GetItem, or of one table's part of a BatchGetItem, that go with the keys to be read.
+/// The members of a GetItem, or of one table's part of a BatchGetItem, that go with the keys to be
+/// read.
 const OPTIONS: [&str; 4] =
     ["ConsistentRead", "AttributesToGet", "ProjectionExpression", "ExpressionAttributeNames"];
 
@@ -75,7 +77,8 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Reads all but the keys of a request, or of a table's part of one; `name` is the table's name as a JSON string.
+    /// Reads all but the keys of a request, or of a table's part of one; `name` is the table's name
+    /// as a JSON string.
     pub(super) fn read(
         part: &Request<'_>,
         name: Vec<u8>,
@@ -104,7 +107,8 @@ impl Wanted {
         let (identity, placement) = (identity::logical(table, key)?, located.location.placement.clone());
         let mut moves = None;
         if self.items.iter().any(|item| item.identity == identity) {
-            // Whether the same key may come twice, as 10 and as 1E1, the store says; its item is read once.
+            // Whether the same key may come twice, as 10 and as 1E1, the store says; its item is
+            // read once.
             self.valid = false;
         } else {
             let keys = fragments::keys(table, &located.layout, &self.shown.needs(&placement), key)?;

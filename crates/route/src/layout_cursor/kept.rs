@@ -1,9 +1,13 @@
-//! Positions whose clients keep their key attributes alone: default pagers of object mappers, page tokens of a key's values, tools that copy tables. The
-//! attribute that names the layout ([`LAYOUT`]) is lost on the way.
+//! Positions whose clients keep their key attributes alone: default pagers of object mappers, page
+//! tokens of a key's values, tools that copy tables. The attribute that names the layout
+//! ([`LAYOUT`]) is lost on the way.
 //!
-//! While a table does not rest ([`LayoutSource::has_rested`](heatsink_layout::LayoutSource::has_rested)), such a position could be one of before the
-//! change or one of after it. So what the attribute says stands in the value of the partition key as well, before the key itself, for as long as
-//! that lasts: `heatsink:layout=SAID;KEY`. A position that comes back with neither was given out before, or was made of an item's key.
+//! While a table does not rest
+//! ([`LayoutSource::has_rested`](heatsink_layout::LayoutSource::has_rested)), such a position could
+//! be one of before the change or one of after it. So what the attribute says stands in the value
+//! of the partition key as well, before the key itself, for as long as that lasts:
+//! `heatsink:layout=SAID;KEY`. A position that comes back with neither was given out before, or was
+//! made of an item's key.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -21,7 +25,8 @@ use crate::key::{KeyText, literal};
 /// What stands before the key in the value of a partition key.
 const BEFORE: &str = "heatsink:layout=";
 
-/// A request whose position has in its place again what stood in the value of its partition key; `None` where nothing did.
+/// A request whose position has in its place again what stood in the value of its partition key;
+/// `None` where nothing did.
 pub(crate) fn restored(body: &Bytes, table: &Table) -> Option<Bytes> {
     let partition = &table.key.partition;
     let start = json::member(body, "ExclusiveStartKey").ok()??;
@@ -58,8 +63,8 @@ pub(super) fn unmarked(body: &Bytes) -> Option<(String, Bytes)> {
     Some((said?, Bytes::from(body)))
 }
 
-/// An answer whose position says what its attribute says in the value of its partition key, too. `always`: not only where the key itself looks as if
-/// something stood before it.
+/// An answer whose position says what its attribute says in the value of its partition key, too.
+/// `always`: not only where the key itself looks as if something stood before it.
 ///
 /// # Errors
 /// `InternalServerError` for an answer that cannot be read.

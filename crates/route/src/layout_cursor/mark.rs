@@ -1,14 +1,17 @@
-//! What the cursor of a Scan says beside the keys, in an attribute of its own: under which layouts it means something, when the Scan began, and how
-//! far it has come.
+//! What the cursor of a Scan says beside the keys, in an attribute of its own: under which layouts
+//! it means something, when the Scan began, and how far it has come.
 //!
-//! A Scan goes through the store's items in the order of physical keys. Keys on record can change where they lie meanwhile; the Scan leaves out the items
-//! of those that move or have changed since it began, wherever it meets them, and reads these keys by themselves at its end (`apart`). So the cursor
-//! names the newest change of such a key that the Scan knew when it began, and the newest that one of its pages has known: a gateway that has yet
-//! to learn of that one would show what was left out. Of an item of a key that has moved before it also names the shard, since its key alone says where it
-//! stands under one layout only.
+//! A Scan goes through the store's items in the order of physical keys. Keys on record can change
+//! where they lie meanwhile; the Scan leaves out the items of those that move or have changed since
+//! it began, wherever it meets them, and reads these keys by themselves at its end (`apart`). So
+//! the cursor names the newest change of such a key that the Scan knew when it began, and the
+//! newest that one of its pages has known: a gateway that has yet to learn of that one would show
+//! what was left out. Of an item of a key that has moved before it also names the shard, since its
+//! key alone says where it stands under one layout only.
 //!
-//! As text: `ORDER@SINCE-LATEST#SHARD!`. Each part is left out where it says nothing, `-LATEST` where it is `SINCE`. `!` stands in a cursor behind
-//! an item of a key that is read by itself, `^` in one before all items of such a key.
+//! As text: `ORDER@SINCE-LATEST#SHARD!`. Each part is left out where it says nothing, `-LATEST`
+//! where it is `SINCE`. `!` stands in a cursor behind an item of a key that is read by itself, `^`
+//! in one before all items of such a key.
 
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed};
@@ -89,7 +92,8 @@ impl Mark {
     /// The mark of the next page, read under these layouts.
     ///
     /// # Errors
-    /// `ServiceUnavailable` where an earlier page has known a change that this gateway has yet to learn of.
+    /// `ServiceUnavailable` where an earlier page has known a change that this gateway has yet to
+    /// learn of.
     pub(crate) fn next(&self, order: Option<String>, table: &Table) -> Result<Self, Error> {
         let newest = table.key_layouts().newest();
         if self.latest > newest {
@@ -147,8 +151,8 @@ impl Mark {
         }
     }
 
-    /// A raw cursor that stands among the keys which are read by themselves: at this raw key. `index`: the other attributes that cursors of this
-    /// Scan have.
+    /// A raw cursor that stands among the keys which are read by themselves: at this raw key.
+    /// `index`: the other attributes that cursors of this Scan have.
     pub(crate) fn apart(&self, apart: Apart, key: &[u8], index: &[AttributeDefinition]) -> Bytes {
         let mut splice = Splice::new(key);
         for attribute in index {

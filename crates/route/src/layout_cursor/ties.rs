@@ -1,5 +1,6 @@
-//! A Query of an index that goes on from a cursor of another layout. Layouts do not change the order of index keys, only that of items with equal
-//! ones. So the rest is the same under both layouts, unless other items have the cursor's own index key. The store is asked that first.
+//! A Query of an index that goes on from a cursor of another layout. Layouts do not change the
+//! order of index keys, only that of items with equal ones. So the rest is the same under both
+//! layouts, unless other items have the cursor's own index key. The store is asked that first.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -16,7 +17,8 @@ use crate::plan::{Explanation, Plan, Planned};
 use crate::request::Request;
 use crate::{Answer, Calls};
 
-/// The plan of a Query that goes on from `start`, after the look whether other items have the index key there.
+/// The plan of a Query that goes on from `start`, after the look whether other items have the index
+/// key there.
 ///
 /// # Errors
 /// Those of `plan`, for the look.

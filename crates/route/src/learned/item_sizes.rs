@@ -9,15 +9,17 @@ use hashlink::LruCache;
 /// What one page of DynamoDB holds at most, in bytes of evaluated data (AWS, "Constraints").
 pub(crate) const PAGE_BYTES: f64 = 1024.0 * 1024.0;
 
-/// What a request with a fixed number of rows asks of each of `shards`: mean + 3σ of Binomial(`rows`, 1/`shards`), so that
-/// one round nearly always suffices. At least 1, at most `rows`.
+/// What a request with a fixed number of rows asks of each of `shards`: mean + 3σ of
+/// Binomial(`rows`, 1/`shards`), so that one round nearly always suffices. At least 1, at most
+/// `rows`.
 pub(crate) fn likely(rows: usize, shards: usize) -> usize {
     let (mean, sigma) = binomial(rows, shards);
     at_most(mean + 3.0 * sigma, rows)
 }
 
-/// What a page that is bounded by its bytes asks of each shard: the mean. Over thousands of rows the few that are missing
-/// come cheaper from a second round than from reading 3σ too many in every shard of every page.
+/// What a page that is bounded by its bytes asks of each shard: the mean. Over thousands of rows
+/// the few that are missing come cheaper from a second round than from reading 3σ too many in every
+/// shard of every page.
 pub(crate) fn mean(rows: usize, shards: usize) -> usize {
     at_most(binomial(rows, shards).0, rows)
 }
@@ -40,9 +42,11 @@ fn at_most(share: f64, rows: usize) -> usize {
     ((share - 1e-9).ceil() as usize).clamp(1, rows.max(1))
 }
 
-/// The size of a table's or an index's items in bytes, learned from what reads of it cost. One per router.
+/// The size of a table's or an index's items in bytes, learned from what reads of it cost. One per
+/// router.
 ///
-/// It only decides how much is asked at first; a wrong guess costs a round or some capacity units, never an answer.
+/// It only decides how much is asked at first; a wrong guess costs a round or some capacity units,
+/// never an answer.
 #[derive(Debug)]
 pub(crate) struct ItemSizes {
     learned: Mutex<LruCache<String, f64>>,
@@ -54,14 +58,15 @@ impl Default for ItemSizes {
     }
 }
 
-/// What an item is taken for before the first one was seen, in bytes. Small items are the common case, and asking too few
-/// costs one more round while asking too many costs capacity units.
+/// What an item is taken for before the first one was seen, in bytes. Small items are the common
+/// case, and asking too few costs one more round while asking too many costs capacity units.
 pub(crate) const UNKNOWN_ITEM: f64 = 1024.0;
 
 /// How much one read moves the average.
 const WEIGHT: f64 = 0.25;
 
-/// Tables and indexes remembered; beyond that those that were not read lately are forgotten and learned again.
+/// Tables and indexes remembered; beyond that those that were not read lately are forgotten and
+/// learned again.
 const REMEMBERED: usize = 4096;
 
 impl ItemSizes {
@@ -76,7 +81,8 @@ impl ItemSizes {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name)
     }
 
-    /// Takes what one Query saw: `bytes` in `items` items. Few items say nothing, since capacity units are rounded.
+    /// Takes what one Query saw: `bytes` in `items` items. Few items say nothing, since capacity
+    /// units are rounded.
     #[allow(clippy::cast_precision_loss, reason = "item counts of one page")]
     pub(crate) fn learn(&self, name: &str, bytes: f64, items: usize) {
         if items < 16 || bytes <= 0.0 {

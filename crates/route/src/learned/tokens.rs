@@ -1,9 +1,10 @@
-//! Where the items of transactions with a token lay: a transaction that is sent again must be to the store the request it was, though
-//! it has moved what it names.
+//! Where the items of transactions with a token lay: a transaction that is sent again must be to
+//! the store the request it was, though it has moved what it names.
 //!
-//! Of a request only its digest is kept, and of each item that of its key: so much memory holds many. What is not known here (another
-//! gateway took it first, or it was forgotten for newer ones) is looked for, and the store refuses a request that became another one, as it
-//! does for any other use of a token twice: loudly.
+//! Of a request only its digest is kept, and of each item that of its key: so much memory holds
+//! many. What is not known here (another gateway took it first, or it was forgotten for newer ones)
+//! is looked for, and the store refuses a request that became another one, as it does for any other
+//! use of a token twice: loudly.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,12 +16,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::context::{Named, Places};
 
-/// How long a token is remembered, in milliseconds: a little less than DynamoDB does, ten minutes (AWS API reference,
-/// `TransactWriteItems`). Afterwards it would be a new request, for which places that were found long ago are wrong.
+/// How long a token is remembered, in milliseconds: a little less than DynamoDB does, ten minutes
+/// (AWS API reference, `TransactWriteItems`). Afterwards it would be a new request, for which
+/// places that were found long ago are wrong.
 const REMEMBERED: u64 = 9 * 60 * 1000;
 
-/// The most bytes that what is remembered takes, by [`Sent::bytes`]; beyond them the oldest is forgotten. A transaction of 100 items takes
-/// 5 KB.
+/// The most bytes that what is remembered takes, by [`Sent::bytes`]; beyond them the oldest is
+/// forgotten. A transaction of 100 items takes 5 KB.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// What an entry costs beside its contents, roughly.

@@ -1,4 +1,5 @@
-//! `Expected`, and `AttributeUpdates` beside it, as expressions on stored values: where `Expected` has no form of its own for what it means of them.
+//! `Expected`, and `AttributeUpdates` beside it, as expressions on stored values: where `Expected`
+//! has no form of its own for what it means of them.
 
 use heatsink_dynamo::expression::{Bindings, Condition, Fresh, Kind, MAX_EXPRESSION, Update};
 use heatsink_dynamo::{Error, json};
@@ -13,10 +14,12 @@ const REPLACED: [&str; 3] = ["Expected", "ConditionalOperator", "AttributeUpdate
 const EXPRESSIONS: [&str; 4] =
     ["ConditionExpression", "UpdateExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"];
 
-/// The changes to a request with these logical `Expected` conditions; `None` where it is not valid: the store refuses it.
+/// The changes to a request with these logical `Expected` conditions; `None` where it is not valid:
+/// the store refuses it.
 ///
 /// # Errors
-/// `ValidationException`, by name, for what cannot be said of stored values, and for an expression longer than one may be.
+/// `ValidationException`, by name, for what cannot be said of stored values, and for an expression
+/// longer than one may be.
 pub(crate) fn expressions(
     request: &Request<'_>,
     conditions: &[u8],

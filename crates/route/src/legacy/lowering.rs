@@ -1,5 +1,5 @@
-//! A Query or Scan with expressions in the place of the parameters that they replaced: `KeyConditions`, `QueryFilter`, `ScanFilter`,
-//! `ConditionalOperator`, `AttributesToGet`.
+//! A Query or Scan with expressions in the place of the parameters that they replaced:
+//! `KeyConditions`, `QueryFilter`, `ScanFilter`, `ConditionalOperator`, `AttributesToGet`.
 
 use bytes::Bytes;
 use heatsink_dynamo::json;
@@ -24,7 +24,8 @@ impl From<Unreadable> for Unplanned {
     }
 }
 
-/// The request with expressions; `None` if it has no legacy parameters. `filtered_by` is the operation's own filter.
+/// The request with expressions; `None` if it has no legacy parameters. `filtered_by` is the
+/// operation's own filter.
 pub(crate) fn modernized(request: &Request<'_>, filtered_by: &str) -> Result<Option<Bytes>, Unplanned> {
     if LEGACY.iter().all(|name| request.get(name).is_none()) {
         return Ok(None);

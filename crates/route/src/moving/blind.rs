@@ -1,8 +1,10 @@
-//! What a write needs of an item that changes its slot: blind puts replace it whatever it was, and show
-//! nothing of it; all others are taken for writes that depend on the item.
+//! What a write needs of an item that changes its slot: blind puts replace it whatever it was, and
+//! show nothing of it; all others are taken for writes that depend on the item.
 //!
-//! In a table with time to live an item that has the attribute is never put blindly. Its old copy would stay behind, and once the new one has expired the
-//! old one would be the item again. An item without the attribute cannot expire before another write gives it one, which brings the old copy first.
+//! In a table with time to live an item that has the attribute is never put blindly. Its old copy
+//! would stay behind, and once the new one has expired the old one would be the item again. An item
+//! without the attribute cannot expire before another write gives it one, which brings the old copy
+//! first.
 
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, Operation};
@@ -13,8 +15,8 @@ use crate::request::{Request, malformed};
 
 /// What the request needs of this item. `expires`: the attribute by which items of its table do.
 ///
-/// An action of a transaction does not count as blind: it fails, or conflicts, with the others. Updates and
-/// deletes are [`Access::Dependent`], whatever they say: they bring the item first.
+/// An action of a transaction does not count as blind: it fails, or conflicts, with the others.
+/// Updates and deletes are [`Access::Dependent`], whatever they say: they bring the item first.
 pub(super) fn access(
     operation: Operation,
     request: &Request<'_>,
@@ -41,14 +43,14 @@ pub(super) fn access(
     }
 }
 
-/// Whether an item that is put has the attribute by which items expire. What it holds is not looked at: which values DynamoDB takes for a time is its
-/// affair.
+/// Whether an item that is put has the attribute by which items expire. What it holds is not looked
+/// at: which values DynamoDB takes for a time is its affair.
 fn may_expire(put: &[u8], expires: Option<&str>) -> Result<bool, Malformed> {
     expires.map_or(Ok(false), |attribute| Ok(json::member(put, attribute)?.is_some()))
 }
 
-/// Whether a batch deletes an item with these key values, or puts any item that may expire, in whatever table: a batch mostly holds one kind of
-/// write, and a pull too many does no harm.
+/// Whether a batch deletes an item with these key values, or puts any item that may expire, in
+/// whatever table: a batch mostly holds one kind of write, and a pull too many does no harm.
 fn deletes_or_expires(
     request: &Request<'_>,
     item: &Identity,

@@ -1,8 +1,9 @@
-//! Requests on keys that move from one layout to another while clients use them (`heatsink_layout::Moving`).
+//! Requests on keys that move from one layout to another while clients use them
+//! (`heatsink_layout::Moving`).
 //!
 //! Items that keep their slot are read and written as ever. What a request does with the others is
-//! said by the table of the protocol ([`heatsink_reshard::act`]), and each request that concerns both
-//! slots is a machine of it, which is run here over calls:
+//! said by the table of the protocol ([`heatsink_reshard::act`]), and each request that concerns
+//! both slots is a machine of it, which is run here over calls:
 //!
 //! | machine | run by |
 //! |---|---|
@@ -11,11 +12,14 @@
 //! | [`RangeRead`](heatsink_reshard::RangeRead) of collections | `query` |
 //!
 //! Not by machines, since the calls are other ones: a transaction reads both slots at once
-//! (`items::added`), rows of indexes are looked at in both slots (`query::locally_sorted`), a Scan reads keys that move
-//! by themselves (`scan::apart`), a SELECT of one item is sent for both slots (`partiql::both`).
+//! (`items::added`), rows of indexes are looked at in both slots (`query::locally_sorted`), a Scan
+//! reads keys that move by themselves (`scan::apart`), a SELECT of one item is sent for both slots
+//! (`partiql::both`).
 //!
-//! A key of which only buckets without items get another number of shards does not move (`heatsink_layout::Stepping`): what would be put into these
-//! buckets waits as in `Hold` ([`PlanContext::learn_bucket`](crate::context::PlanContext::learn_bucket)), and all else goes on.
+//! A key of which only buckets without items get another number of shards does not move
+//! (`heatsink_layout::Stepping`): what would be put into these buckets waits as in `Hold`
+//! ([`PlanContext::learn_bucket`](crate::context::PlanContext::learn_bucket)), and all else goes
+//! on.
 //!
 //! Not here: who moves items that no client touches, and when a phase ends (`heatsink_reshard`).
 
@@ -33,7 +37,8 @@ use crate::moving_item::MovingItem;
 use crate::plan::Plan;
 use crate::request::{Request, malformed};
 
-/// The plan of a request that writes to these items, whose bodies go to the new slots: it waits, or first brings the items there.
+/// The plan of a request that writes to these items, whose bodies go to the new slots: it waits, or
+/// first brings the items there.
 ///
 /// # Errors
 /// [`Origin::Held`](heatsink_dynamo::Origin::Held) for a request that has to wait.

@@ -1,5 +1,5 @@
-//! Brings an item from its old slot to its new one, so that a write which depends on it finds it there:
-//! runs [`Write`] over calls, up to the client's own.
+//! Brings an item from its old slot to its new one, so that a write which depends on it finds it
+//! there: runs [`Write`] over calls, up to the client's own.
 //!
 //! Not here: which call is next (`heatsink_reshard`).
 
@@ -15,8 +15,8 @@ use crate::plan::{CallExplanation, Explanation, Kind, Planned};
 use crate::request::quoted;
 use crate::{Answer, Calls, PhysicalCall};
 
-/// How often a pull meets others, and begins anew or sends its transaction again, before the client is
-/// told. To the protocol it is a client that gives up: nothing of its own request was sent.
+/// How often a pull meets others, and begins anew or sends its transaction again, before the client
+/// is told. To the protocol it is a client that gives up: nothing of its own request was sent.
 const ATTEMPTS: u32 = 16;
 
 /// An item that is to be brought to its new slot.
@@ -151,7 +151,8 @@ impl Pull {
     async fn call(&self, calls: &mut dyn Calls, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
         let call = PhysicalCall { retry_throttled: true, ..PhysicalCall::only(operation, body) };
         calls.one(call).await.map_err(|mut error| {
-            // The client's own request is not sent. Whether the item was moved is nothing to the client.
+            // The client's own request is not sent. Whether the item was moved is nothing to the
+            // client.
             error.outcome = Outcome::NotDone;
             error
         })

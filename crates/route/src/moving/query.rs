@@ -3,9 +3,9 @@
 //! Each page is that of an ordinary Query under one of the layouts, without filter and projection:
 //! those apply to what is merged.
 //!
-//! Sort keys are unique under one key, so the merge has one order, and a cursor means the same under
-//! both layouts. What each of the pages holds up to its end can be more together than a page takes: the
-//! merge is cut at 1 MB.
+//! Sort keys are unique under one key, so the merge has one order, and a cursor means the same
+//! under both layouts. What each of the pages holds up to its end can be more together than a page
+//! takes: the merge is cut at 1 MB.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ use crate::request::{Changes, Request, quoted, set_members};
 use crate::shared::Shared;
 use crate::{Answer, Calls};
 
-/// The plan of a Query whose key moves. `stable`: the plan under the old layout alone, which refuses what is not valid; that of an index is
-/// the right one (`query::locally_sorted`).
+/// The plan of a Query whose key moves. `stable`: the plan under the old layout alone, which
+/// refuses what is not valid; that of an index is the right one (`query::locally_sorted`).
 ///
 /// # Errors
 /// As [`query::plan`].
@@ -108,7 +108,8 @@ fn begins_above(query: &Query<'_>, key: &Key) -> bool {
     after.is_some_and(|after| after >= key) || Range::of(query.conditions.first()).begins_above(key)
 }
 
-/// The Query for whole items, consistent. The filter is shown to the store, which checks it, and holds nothing back.
+/// The Query for whole items, consistent. The filter is shown to the store, which checks it, and
+/// holds nothing back.
 fn everything(query: &Query<'_>) -> Result<Bytes, Error> {
     let text = query.request.string("KeyConditionExpression")?.unwrap_or_default();
     let mut fresh = query.fresh();

@@ -1,7 +1,8 @@
-//! SELECTs of items that change their slot, in a batch or a transaction: each is sent for both slots.
+//! SELECTs of items that change their slot, in a batch or a transaction: each is sent for both
+//! slots.
 //!
-//! A batch is sent for the new slots, then what was not found for the old ones, then for the new ones again, consistently; what is in the new slot
-//! counts. A transaction reads both at once.
+//! A batch is sent for the new slots, then what was not found for the old ones, then for the new
+//! ones again, consistently; what is in the new slot counts. A transaction reads both at once.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -19,7 +20,8 @@ use crate::{Answer, Calls, PhysicalCall};
 /// The most statements of a transaction (AWS API reference, `ExecuteTransaction`).
 const MOST: usize = 100;
 
-/// The plan of statements for the new slots, `body`, some of which are others for the old ones, `old`. `member` holds them.
+/// The plan of statements for the new slots, `body`, some of which are others for the old ones,
+/// `old`. `member` holds them.
 ///
 /// # Errors
 /// `ServiceUnavailable` where both are too many for one transaction.

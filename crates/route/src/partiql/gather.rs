@@ -139,7 +139,8 @@ impl Answered<'_> {
             return Ok(at(self.part, Some(Bytes::copy_from_slice(last))));
         }
         self.part += 1;
-        // DynamoDB gives a position whenever the limit is reached: here that of what comes next, if anything does.
+        // DynamoDB gives a position whenever the limit is reached: here that of what comes next, if
+        // anything does.
         let ends = full && !items.is_empty() || !last_part && self.bytes >= MOST_BYTES;
         Ok(if ends { at(self.part, None) } else { More::Read })
     }

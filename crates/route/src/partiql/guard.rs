@@ -1,7 +1,8 @@
-//! Statements that must not reach an item, asked for nevertheless: under a table name that no table can have.
+//! Statements that must not reach an item, asked for nevertheless: under a table name that no table
+//! can have.
 //!
-//! What is wrong with a statement is the store's to say, in its words; but a write that is not understood here could hit
-//! a physical key that no reader looks at.
+//! What is wrong with a statement is the store's to say, in its words; but a write that is not
+//! understood here could hit a physical key that no reader looks at.
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, json, partiql};
@@ -31,7 +32,8 @@ pub(super) fn plan(request: &Request<'_>, error: Error) -> Result<Plan, Error> {
     Ok(Single::new(Operation::ExecuteStatement, body(request)?, Some(Box::new(finish)), why).plan())
 }
 
-/// A plan that is carried out unless the store refuses the statement for another reason than the name.
+/// A plan that is carried out unless the store refuses the statement for another reason than the
+/// name.
 pub(super) fn first(request: &Request<'_>, then: Plan) -> Result<Plan, Error> {
     let why =
         "whether the statement is one that DynamoDB takes, the store says, asked under the name of no table";

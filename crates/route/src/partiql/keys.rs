@@ -159,8 +159,8 @@ fn no_key() -> Error {
     Error::validation("Where clause does not contain a mandatory equality on all key attributes")
 }
 
-/// The values that a statement gives a key attribute: in the item of an INSERT, in the equalities that all must hold of
-/// another statement.
+/// The values that a statement gives a key attribute: in the item of an INSERT, in the equalities
+/// that all must hold of another statement.
 pub(super) fn terms<'a>(written: &'a Written<'_>, name: &str, lists: bool) -> Vec<&'a Term> {
     if let Action::Insert { item } = &written.statement.action {
         return item.iter().filter(|(found, _)| found == name).map(|(_, term)| term).collect();

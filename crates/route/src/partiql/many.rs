@@ -1,4 +1,5 @@
-//! BatchExecuteStatement and ExecuteTransaction: every statement names one item, so they stay one request.
+//! BatchExecuteStatement and ExecuteTransaction: every statement names one item, so they stay one
+//! request.
 
 use std::sync::Arc;
 
@@ -60,7 +61,8 @@ pub(super) fn plan(
     Ok(Single::new(operation, body, Some(Box::new(finish)), why).plan())
 }
 
-/// The body with its statements made physical, what is to be made of their answers, and what was added behind them for other fragments of counters.
+/// The body with its statements made physical, what is to be made of their answers, and what was
+/// added behind them for other fragments of counters.
 fn physical(
     operation: Operation,
     request: &Request<'_>,
@@ -86,7 +88,8 @@ fn list(operation: Operation) -> &'static str {
     if operation == Operation::ExecuteTransaction { "TransactStatements" } else { "Statements" }
 }
 
-/// The statement at `place`. Of a transaction, of which a statement that is refused refuses all, `whole` takes what is added to it.
+/// The statement at `place`. Of a transaction, of which a statement that is refused refuses all,
+/// `whole` takes what is added to it.
 fn one<'a>(
     element: &'a [u8],
     place: usize,

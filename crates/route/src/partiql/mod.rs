@@ -1,14 +1,18 @@
 //! PartiQL on sharded tables: ExecuteStatement, BatchExecuteStatement, ExecuteTransaction.
 //!
-//! - A statement that names one primary key becomes one physical statement: the key made physical where it is written, in
-//!   the text or in a parameter (`rewrite`). One that concerns all fragments of a counter becomes a transaction (`over`).
-//! - Any other SELECT is read by the plans of Query and Scan, with the `WHERE` clause evaluated here (`read`, `gather`).
-//! - While a key moves, a SELECT of one of its items by ExecuteStatement is a Query; in a batch or a transaction it is sent for both slots (`both`).
-//! - A write that does not name a primary key, or that cannot be read here, is asked for under a table name that no table can
-//!   have: the store refuses it in its own words, and nothing can be written (`guard`).
+//! - A statement that names one primary key becomes one physical statement: the key made physical
+//!   where it is written, in the text or in a parameter (`rewrite`). One that concerns all
+//!   fragments of a counter becomes a transaction (`over`).
+//! - Any other SELECT is read by the plans of Query and Scan, with the `WHERE` clause evaluated
+//!   here (`read`, `gather`).
+//! - While a key moves, a SELECT of one of its items by ExecuteStatement is a Query; in a batch or
+//!   a transaction it is sent for both slots (`both`).
+//! - A write that does not name a primary key, or that cannot be read here, is asked for under a
+//!   table name that no table can have: the store refuses it in its own words, and nothing can be
+//!   written (`guard`).
 //!
-//! Beneath: `keys` (which key a statement names), `pages` (bodies of the reads), `token` (NextToken), `many` (several
-//! statements). Why so: docs/develop/decisions/0005-partiql.md.
+//! Beneath: `keys` (which key a statement names), `pages` (bodies of the reads), `token`
+//! (NextToken), `many` (several statements). Why so: docs/develop/decisions/0005-partiql.md.
 
 mod answer;
 mod both;
@@ -80,7 +84,8 @@ fn one(shared: &Shared, request: &Request<'_>, context: &PlanContext<'_>) -> Res
         return guard::one(request, "it names several tables".to_owned());
     };
     if let Action::Select { shown, order } = &written.statement.action {
-        // With a further test of the key the store would be sent another condition than it would judge.
+        // With a further test of the key the store would be sent another condition than it would
+        // judge.
         let whole = written.statement.index.is_none()
             && rewrite::further_tests(&written, &table.key.partition.name).is_empty()
             && order.is_empty()
@@ -121,7 +126,8 @@ fn pointed(body: Bytes, table: &Arc<Table>, place: &keys::Place) -> Plan {
     let length = |key: &crate::collection::keys::Key| key.canonical_bytes().len();
     let suffix = length(&place.physical) - length(&place.logical);
     let logical = logical(Arc::clone(table));
-    // A key in its shard 0 is its own physical key, and the answer holds no other but the spread keys of indexes.
+    // A key in its shard 0 is its own physical key, and the answer holds no other but the spread
+    // keys of indexes.
     let finish: Option<Finish> = (suffix > 0 || !table.index_keys().is_empty()).then(|| -> Finish {
         Box::new(move |answer| logical(answer).map_err(|error| too_large(error, suffix)))
     });

@@ -1,7 +1,9 @@
-//! An ExecuteStatement that concerns all fragments of a counter, as an ExecuteTransaction of the statement, for the base fragment, and of a DELETE of each
-//! other fragment. And its answer as the one statement's.
+//! An ExecuteStatement that concerns all fragments of a counter, as an ExecuteTransaction of the
+//! statement, for the base fragment, and of a DELETE of each other fragment. And its answer as the
+//! one statement's.
 //!
-//! Not here: which statements these are (`counter::statement`); those that come in a transaction (`many`).
+//! Not here: which statements these are (`counter::statement`); those that come in a transaction
+//! (`many`).
 
 use std::sync::Arc;
 
@@ -66,7 +68,8 @@ pub(super) fn plan(
     let body = Bytes::from(transaction.finish());
     let plan = Single::new(Operation::ExecuteTransaction, body, Some(Box::new(finish)), why).plan();
     let is_alone = ["Limit", "NextToken", "ConsistentRead"].iter().all(|name| request.get(name).is_none());
-    // A transaction has no such members: whether a statement that writes may have them, the store says.
+    // A transaction has no such members: whether a statement that writes may have them, the store
+    // says.
     if is_alone { Ok(plan) } else { guard::first(request, plan) }
 }
 

@@ -10,7 +10,8 @@ use heatsink_dynamo::{AttributeDefinition, KeySchema, TableSchema, Value};
 use crate::collection::keys::{Key, key_value};
 use crate::request::Request;
 
-/// The partition keys that a clause confines items to, in its order, each once; `None` if it leaves them open.
+/// The partition keys that a clause confines items to, in its order, each once; `None` if it leaves
+/// them open.
 pub(super) fn partitions(
     condition: &Condition,
     partition: &AttributeDefinition,

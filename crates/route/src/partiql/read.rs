@@ -1,4 +1,5 @@
-//! A SELECT as Queries or a Scan, run by their own plans; what it shows of each item is decided here.
+//! A SELECT as Queries or a Scan, run by their own plans; what it shows of each item is decided
+//! here.
 
 use std::sync::Arc;
 
@@ -25,8 +26,9 @@ use crate::request::{Request, quoted, set_members};
 use crate::shared::Shared;
 use crate::{layout_cursor, preflight, query, scan};
 
-/// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
-/// `IN`) of two hundred. They are read one key after the other, and each is planned before the first is.
+/// How many shards the keys of one statement may have together: ten keys of a thousand shards, or
+/// fifty (as many as DynamoDB takes in one `IN`) of two hundred. They are read one key after the
+/// other, and each is planned before the first is.
 const MOST_READS: usize = 10_000;
 
 /// A SELECT.
@@ -93,8 +95,9 @@ impl Select<'_> {
         self.schema.index(&self.written.statement.index.as_ref()?.name)
     }
 
-    /// Whether the store can carry out the statement as it is: it reads the whole table, or an index whose collections lie
-    /// as they would without shards; and no test, order or name is about the partition key. Of counters it would read fragments.
+    /// Whether the store can carry out the statement as it is: it reads the whole table, or an
+    /// index whose collections lie as they would without shards; and no test, order or name is
+    /// about the partition key. Of counters it would read fragments.
     fn is_the_stores(&self) -> bool {
         let partition = &self.schema.key.partition.name;
         let condition = self.written.statement.condition.as_ref();
@@ -114,8 +117,8 @@ impl Select<'_> {
             && (elsewhere || self.order.is_empty() && key.is_none_or(|key| key.partition_has(partition)))
     }
 
-    /// Whether keys move meanwhile, or the statement has been read by a Scan so far, because keys moved. The store would give all that it meets of
-    /// them.
+    /// Whether keys move meanwhile, or the statement has been read by a Scan so far, because keys
+    /// moved. The store would give all that it meets of them.
     fn reads_apart(&self, request: &Request<'_>) -> Result<bool, Error> {
         let token = request.string("NextToken")?;
         let own = token.is_some_and(|token| token::is_own(&token) && token::of_store(&token).is_none());
@@ -220,12 +223,14 @@ impl Select<'_> {
         let position = match request.string("NextToken")? {
             None => Position::default(),
             Some(token) => {
-                // The store's, from when the table was not laid out yet; or one of a plan that was in force then.
+                // The store's, from when the table was not laid out yet; or one of a plan that was
+                // in force then.
                 if token::of_store(&token).is_some() || schema.is_adopted() && !token::is_own(&token) {
                     return Err(layout_cursor::of_another_layout(schema));
                 }
                 if !token::is_own(&token) && !schema.key_layouts().is_empty() {
-                    // The store's, given out by a gateway that knew of no key that has moved or is to move; or none: the store says.
+                    // The store's, given out by a gateway that knew of no key that has moved or is
+                    // to move; or none: the store says.
                     let refused = Refused(layout_cursor::of_another_layout(schema)).plan();
                     let why = "whether it is a token of its own, the store says";
                     return Ok(preflight::first(
@@ -285,8 +290,8 @@ impl Select<'_> {
         Ok(Gather::new(plans, shape, limit, position.part).plan())
     }
 
-    /// The partition keys in the order in which they are read, and whether each is read backwards. DynamoDB reads
-    /// backwards when `ORDER BY` does not name the sort key.
+    /// The partition keys in the order in which they are read, and whether each is read backwards.
+    /// DynamoDB reads backwards when `ORDER BY` does not name the sort key.
     fn ordered(
         &self,
         confined: Option<Vec<Key>>,
@@ -311,8 +316,9 @@ impl Select<'_> {
         Ok((Some(keys), descending))
     }
 
-    /// Whether the store is certain to take the statement: it compares the keys of the table, each once, with values of
-    /// their types, and asks for nothing else. Later pages have been taken with the first.
+    /// Whether the store is certain to take the statement: it compares the keys of the table, each
+    /// once, with values of their types, and asks for nothing else. Later pages have been taken
+    /// with the first.
     fn is_plain(&self, request: &Request<'_>) -> bool {
         let limit = request.get("Limit");
         if limit.is_some_and(|limit| limit == b"0" || !limit.iter().all(u8::is_ascii_digit)) {

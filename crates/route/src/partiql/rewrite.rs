@@ -17,7 +17,8 @@ use crate::splice::Splice;
 /// The body with its one statement made physical.
 ///
 /// # Errors
-/// `ValidationException` where the statement reads the partition key in a way that cannot be rewritten.
+/// `ValidationException` where the statement reads the partition key in a way that cannot be
+/// rewritten.
 pub(super) fn body(
     body: &Bytes,
     written: &Written<'_>,
@@ -232,7 +233,8 @@ impl Changes {
         Ok(())
     }
 
-    /// A test of the partition key alone has one outcome, since the key is known: it is written in its place.
+    /// A test of the partition key alone has one outcome, since the key is known: it is written in
+    /// its place.
     fn decide(
         &mut self,
         test: &Test,

@@ -41,7 +41,8 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// Reads a statement with its parameters; `on_failure` is its raw `ReturnValuesOnConditionCheckFailure`.
+    /// Reads a statement with its parameters; `on_failure` is its raw
+    /// `ReturnValuesOnConditionCheckFailure`.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -1,7 +1,8 @@
 //! `NextToken`: where a SELECT goes on. It holds all that is needed, so any gateway can take it.
 //!
-//! Of a SELECT that reads a whole table or index it holds the cursor of a Scan, which says under which layouts it means something (`scan::mark`).
-//! Where the store carries out the statement, that stands before the store's token.
+//! Of a SELECT that reads a whole table or index it holds the cursor of a Scan, which says under
+//! which layouts it means something (`scan::mark`). Where the store carries out the statement, that
+//! stands before the store's token.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -66,7 +67,8 @@ impl Position {
     /// Reads a token, and the order that it names.
     ///
     /// # Errors
-    /// DynamoDB's `ValidationException`: one text for what is no token, another for that of another statement.
+    /// DynamoDB's `ValidationException`: one text for what is no token, another for that of another
+    /// statement.
     pub(super) fn read(
         token: &str,
         written: &Written<'_>,
@@ -96,7 +98,8 @@ fn is_key(raw: &[u8], cursor: &[&AttributeDefinition]) -> bool {
     members.len() == cursor.len() + more && values(&members, cursor).is_some()
 }
 
-/// FNV-1a over the text and the parameters: the token is not a secret, it is only not to be mixed up.
+/// FNV-1a over the text and the parameters: the token is not a secret, it is only not to be mixed
+/// up.
 pub(super) fn fingerprint(written: &Written<'_>) -> u64 {
     let mut all = written.text.as_bytes().to_vec();
     for value in &written.values {

@@ -47,9 +47,11 @@ pub(crate) struct Shape {
     pub(crate) from: Option<Key>,
     /// The attributes of a cursor.
     pub(crate) cursor: Vec<String>,
-    /// Where there is no cursor, unless another shard has that sort key too ([`super::request::Query::end`]).
+    /// Where there is no cursor, unless another shard has that sort key too
+    /// ([`super::request::Query::end`]).
     pub(crate) end: Option<Key>,
-    /// Whether the key that is queried is all of the primary key: behind its item there is no cursor either.
+    /// Whether the key that is queried is all of the primary key: behind its item there is no
+    /// cursor either.
     pub(crate) unique: bool,
 }
 
@@ -63,8 +65,8 @@ impl Shape {
         page.rows.iter().map(logical).collect()
     }
 
-    /// The answer: the whole page, or only its first `rows`. If more follows it has a cursor, which stands at the last row. `folded`: the page's
-    /// items, where they are not what the rows hold.
+    /// The answer: the whole page, or only its first `rows`. If more follows it has a cursor, which
+    /// stands at the last row. `folded`: the page's items, where they are not what the rows hold.
     pub(crate) fn answer(
         &self,
         page: &Collected,
@@ -120,7 +122,8 @@ impl Shape {
         Ok(())
     }
 
-    /// The plain logical key at which a page that ended with `row` goes on; if it is to be tagged, with the row's shard.
+    /// The plain logical key at which a page that ended with `row` goes on; if it is to be tagged,
+    /// with the row's shard.
     fn cursor(&self, pages: &[Bytes], row: &Row, tagged: bool) -> Result<Bytes, Malformed> {
         let mut item = Vec::new();
         self.logical(pages, row, &mut item)?;

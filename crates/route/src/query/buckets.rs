@@ -1,13 +1,16 @@
 //! A Query over buckets of time: which of them to open, and in which order.
 //!
-//! Buckets lie in the order of the sort keys, so a page of the table rarely needs more than the next one or two: they are opened
-//! one, two, four at a time, newest first where the Query descends, until the page is full. Which buckets there are says the
-//! directory, which is read in the same direction, beside the shards; it takes part in the merge as a stream without rows. Where
-//! the condition spans a few buckets only, they are tried without asking it. On an index, whose order is another, all buckets
-//! are opened. Sort keys without a time lie outside all buckets, in shard 0, which is always asked.
+//! Buckets lie in the order of the sort keys, so a page of the table rarely needs more than the
+//! next one or two: they are opened one, two, four at a time, newest first where the Query
+//! descends, until the page is full. Which buckets there are says the directory, which is read in
+//! the same direction, beside the shards; it takes part in the merge as a stream without rows.
+//! Where the condition spans a few buckets only, they are tried without asking it. On an index,
+//! whose order is another, all buckets are opened. Sort keys without a time lie outside all
+//! buckets, in shard 0, which is always asked.
 //!
-//! Code that bypasses Heatsink and writes by a template does not register the buckets that it begins. So the buckets up to now
-//! are tried too ([`Buckets::begun`]), and those in which something is found are entered.
+//! Code that bypasses Heatsink and writes by a template does not register the buckets that it
+//! begins. So the buckets up to now are tried too ([`Buckets::begun`]), and those in which
+//! something is found are entered.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -27,13 +30,16 @@ use crate::directory::put;
 use crate::refusal::Unplanned;
 use crate::shared::Shared;
 
-/// Up to so many buckets are tried without a look into the directory, which costs as much as a few empty shards.
+/// Up to so many buckets are tried without a look into the directory, which costs as much as a few
+/// empty shards.
 const FEW: usize = 8;
 
-/// How many buckets up to now are tried that the directory does not have: four days of hours, three months of days.
+/// How many buckets up to now are tried that the directory does not have: four days of hours, three
+/// months of days.
 pub(crate) const BEGUN: usize = 100;
 
-/// How many of them are tried again when a Query of this process has tried all of them before: for items that come late.
+/// How many of them are tried again when a Query of this process has tried all of them before: for
+/// items that come late.
 const LATE: usize = 8;
 
 /// How far clocks of other writers may be ahead, in milliseconds.
@@ -56,7 +62,8 @@ pub(crate) struct Buckets {
     known: Arc<KnownBuckets>,
     key: String,
     time: Time,
-    /// What is asked for, from the cursor on; `None` on an index, where buckets and rows are ordered differently.
+    /// What is asked for, from the cursor on; `None` on an index, where buckets and rows are
+    /// ordered differently.
     range: Option<Range>,
     numeric: bool,
     layout: Arc<Layout>,
@@ -98,7 +105,8 @@ impl Buckets {
                 let sort = query.cursor()?.and_then(|cursor| cursor.into_iter().nth(1));
                 Some(match sort {
                     Some((at, _)) if range.contains(&at) => {
-                        // Other shards can hold the same sort key, where they are externally assigned.
+                        // Other shards can hold the same sort key, where they are externally
+                        // assigned.
                         let bound = if query.assigned { Bound::Included(at) } else { Bound::Excluded(at) };
                         range.from(bound, query.descending)
                     }
@@ -250,8 +258,9 @@ impl Buckets {
         }
     }
 
-    /// The buckets up to now that are tried whether the directory has them or not, in the direction of reading. A row of the directory says
-    /// nothing of those before it: who reads the newest items only enters the newest buckets only.
+    /// The buckets up to now that are tried whether the directory has them or not, in the direction
+    /// of reading. A row of the directory says nothing of those before it: who reads the newest
+    /// items only enters the newest buckets only.
     pub(crate) fn begun(&self) -> Vec<Bucket> {
         let Some(until) = self.until else { return Vec::new() };
         let searched = self.known.searched(&self.key).map(|searched| searched.back(LATE - 1));
@@ -310,7 +319,8 @@ impl Buckets {
         streams
     }
 
-    /// When the stream of items without a time is opened: `Some(true)` before all buckets, `Some(false)` behind them.
+    /// When the stream of items without a time is opened: `Some(true)` before all buckets,
+    /// `Some(false)` behind them.
     pub(crate) fn others(&self) -> Option<bool> {
         self.others.then_some(self.range.is_some() || !self.descending)
     }

@@ -1,5 +1,6 @@
-//! A Query for a counter's key on the table. Shard 0 holds the base fragment of every item, so it alone decides what the page holds; the other
-//! shards are then asked for the same range of sort keys, and what they hold is added.
+//! A Query for a counter's key on the table. Shard 0 holds the base fragment of every item, so it
+//! alone decides what the page holds; the other shards are then asked for the same range of sort
+//! keys, and what they hold is added.
 //!
 //! A gather of all shards would ask for as much: each may hold a fragment of every item.
 
@@ -12,7 +13,8 @@ use crate::collection::template::{Expressions, Template};
 use crate::counter::fragments::Fold;
 use crate::refusal::Unplanned;
 
-/// What completes the items of such a Query; `None` where none of the counters is shown or tested, or one fragment holds all of them.
+/// What completes the items of such a Query; `None` where none of the counters is shown or tested,
+/// or one fragment holds all of them.
 pub(super) fn fold(query: &Query<'_>, layout: &Layout) -> Result<Option<Fold>, Unplanned> {
     let asked = query.expressions.wanted(query.schema, query.index);
     let shown = |name: &&String| asked.as_ref().is_none_or(|asked| asked.covers(name));

@@ -1,4 +1,5 @@
-//! The streams of a Query of an index several of whose key attributes are stored with shard suffixes: one for each combination of stored values.
+//! The streams of a Query of an index several of whose key attributes are stored with shard
+//! suffixes: one for each combination of stored values.
 //!
 //! Not here: how their rows are put in order (`locally_sorted`).
 
@@ -14,7 +15,8 @@ use crate::collection::range::Condition;
 use crate::context::PlanContext;
 use crate::refusal::Unplanned;
 
-/// The stream of one shard of a logical key that is tested with `=`, as the sort attribute `own`: there its physical key is.
+/// The stream of one shard of a logical key that is tested with `=`, as the sort attribute `own`:
+/// there its physical key is.
 pub(super) fn of_shard(whole: &ShardStream, own: usize, slot: Slot, key: &Key) -> ShardStream {
     let mut stream = ShardStream { slot, ..whole.clone() };
     for part in &mut stream.parts {
@@ -25,15 +27,18 @@ pub(super) fn of_shard(whole: &ShardStream, own: usize, slot: Slot, key: &Key) -
     stream
 }
 
-/// Each of those streams under each combination of values that the attributes of the index's partition key are stored as; and the streams by when
-/// they are read. While an attribute migrates some are read twice, so that items which change their form meanwhile are met, whichever way they go.
+/// Each of those streams under each combination of values that the attributes of the index's
+/// partition key are stored as; and the streams by when they are read. While an attribute migrates
+/// some are read twice, so that items which change their form meanwhile are met, whichever way they
+/// go.
 pub(super) fn in_all_forms(
     query: &Query<'_>,
     in_shards: &[ShardStream],
     context: &PlanContext<'_>,
 ) -> Result<(Vec<ShardStream>, Vec<Vec<usize>>), Unplanned> {
     let schema = query.schema;
-    // Each value of an attribute has a stage. Items that are rewritten only go to later ones, so the sum of its stages says when a combination is read.
+    // Each value of an attribute has a stage. Items that are rewritten only go to later ones, so
+    // the sum of its stages says when a combination is read.
     let mut combinations = vec![(Vec::new(), 0)];
     let fixed = query.fixed.iter().map(|(attribute, value)| (*attribute, value));
     for (attribute, logical) in std::iter::once((query.spread, &query.partition)).chain(fixed) {
@@ -64,8 +69,9 @@ pub(super) fn in_all_forms(
     Ok((streams, stages))
 }
 
-/// Has all stages but one read again in the opposite order: before it, or after it, whichever is fewer streams. Rewriting takes items from the first
-/// stage to the last. But gateways write either form: two that are one step apart, or that know of a migration which was turned round.
+/// Has all stages but one read again in the opposite order: before it, or after it, whichever is
+/// fewer streams. Rewriting takes items from the first stage to the last. But gateways write either
+/// form: two that are one step apart, or that know of a migration which was turned round.
 fn there_and_back(streams: &mut Vec<ShardStream>, stages: &mut Vec<Vec<usize>>) {
     let read = |stage: Option<&Vec<usize>>| stage.map_or(0, Vec::len);
     if read(stages.first()) > read(stages.last()) {

@@ -1,6 +1,8 @@
-//! A Query on a global index whose partition key is spread: one stream for each of the values that a logical one is stored as.
+//! A Query on a global index whose partition key is spread: one stream for each of the values that
+//! a logical one is stored as.
 //!
-//! The cursor is DynamoDB's own, with logical keys: the stream of its item follows from the primary key in it.
+//! The cursor is DynamoDB's own, with logical keys: the stream of its item follows from the primary
+//! key in it.
 
 use heatsink_dynamo::KeyValue;
 use heatsink_dynamo::key::KeyPart;

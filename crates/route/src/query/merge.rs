@@ -1,7 +1,7 @@
 //! The ordered merge of N sorted shards that arrive page by page, and its frontier.
 //!
-//! Pure: it knows neither requests nor items. A stream is what one shard gives; streams are numbered in the order that
-//! breaks ties between equal keys.
+//! Pure: it knows neither requests nor items. A stream is what one shard gives; streams are
+//! numbered in the order that breaks ties between equal keys.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -35,8 +35,8 @@ struct ShardStream<K, T> {
 pub enum Next<T> {
     /// The next row, and its stream.
     Row(usize, T),
-    /// This stream must be read on before anything else can be said: nothing beyond the frontier, the smallest position up to
-    /// which streams with more were read, is given out.
+    /// This stream must be read on before anything else can be said: nothing beyond the frontier,
+    /// the smallest position up to which streams with more were read, is given out.
     Blocked(usize),
     /// Every stream is at its end.
     End,
@@ -53,7 +53,8 @@ pub struct Want {
     pub reads: u32,
 }
 
-/// The merge of streams that are sorted by `K`, ascending or all descending. Rows with equal keys come in stream order.
+/// The merge of streams that are sorted by `K`, ascending or all descending. Rows with equal keys
+/// come in stream order.
 #[derive(Debug)]
 pub struct Merge<K, T> {
     streams: Vec<ShardStream<K, T>>,
@@ -78,8 +79,8 @@ impl<K: Ord, T> Merge<K, T> {
         }
     }
 
-    /// Adds rows read from a stream, sorted, all after what it gave before. `more` is the key up to which it was read,
-    /// if it has more.
+    /// Adds rows read from a stream, sorted, all after what it gave before. `more` is the key up to
+    /// which it was read, if it has more.
     pub fn read(&mut self, stream: usize, rows: impl IntoIterator<Item = (K, T)>, more: Option<K>) {
         if let Some(stream) = self.streams.get_mut(stream) {
             stream.rows.extend(rows);
@@ -89,7 +90,8 @@ impl<K: Ord, T> Merge<K, T> {
         }
     }
 
-    /// Adds a stream behind all others, not read yet; nothing in it comes before `from`, if that is known. Its number.
+    /// Adds a stream behind all others, not read yet; nothing in it comes before `from`, if that is
+    /// known. Its number.
     pub fn add(&mut self, from: Option<K>) -> usize {
         self.streams.push(ShardStream {
             rows: VecDeque::new(),
@@ -133,8 +135,9 @@ impl<K: Ord, T> Merge<K, T> {
         Next::Row(stream, row)
     }
 
-    /// Forgets the rows of streams that begin behind what will be given: `fills` is shown the rows at hand in order until it says that one is
-    /// the last that is wanted. Gives the rows that were forgotten; their streams have more, behind all that is given, and are not read on.
+    /// Forgets the rows of streams that begin behind what will be given: `fills` is shown the rows
+    /// at hand in order until it says that one is the last that is wanted. Gives the rows that were
+    /// forgotten; their streams have more, behind all that is given, and are not read on.
     pub fn trim(&mut self, mut fills: impl FnMut(&T) -> bool) -> Vec<T>
     where
         K: Clone,
@@ -163,7 +166,8 @@ impl<K: Ord, T> Merge<K, T> {
         forgotten
     }
 
-    /// Whether the row that was given last has the key of the one before it, of the one that comes next, or `also`.
+    /// Whether the row that was given last has the key of the one before it, of the one that comes
+    /// next, or `also`.
     pub fn tied(&self, also: Option<&K>) -> bool {
         let [before, Some(last)] = &self.given else { return false };
         let mut next = self.streams.iter().filter_map(|stream| stream.rows.front());
@@ -192,8 +196,8 @@ impl<K: Ord, T> Merge<K, T> {
         self.streams.iter().filter(|stream| !matches!(stream.end, End::Done)).count()
     }
 
-    /// The streams that must be read on before the next `rows` rows can be given: those that have more and whose last
-    /// position lies before the `rows`-th row at hand.
+    /// The streams that must be read on before the next `rows` rows can be given: those that have
+    /// more and whose last position lies before the `rows`-th row at hand.
     pub fn wanted(&self, rows: usize) -> Vec<Want> {
         let is_open = |stream: &ShardStream<K, T>| !matches!(stream.end, End::Done) && !stream.trimmed;
         let open = self.streams.iter().enumerate().filter(|(_, stream)| is_open(stream));
@@ -223,7 +227,8 @@ impl<K: Ord, T> Merge<K, T> {
         keys.then(a_stream.cmp(&b_stream))
     }
 
-    /// The order of two streams by what comes next in them; a stream that ran dry stands where it was read to.
+    /// The order of two streams by what comes next in them; a stream that ran dry stands where it
+    /// was read to.
     fn streams_in_order(&self, a: usize, b: usize) -> bool {
         match (self.position(a), self.position(b)) {
             (Some(first), Some(second)) => self.order(first, a, second, b) == Ordering::Less,
@@ -248,8 +253,9 @@ impl<K: Ord, T> Merge<K, T> {
         self.stale = false;
     }
 
-    /// Puts the stream at `at` where it belongs in the heap below it. The gap goes down to a leaf first and the stream climbs
-    /// from there: the next row of a stream rarely comes first again, so this compares half as often as the usual way.
+    /// Puts the stream at `at` where it belongs in the heap below it. The gap goes down to a leaf
+    /// first and the stream climbs from there: the next row of a stream rarely comes first again,
+    /// so this compares half as often as the usual way.
     fn sift(&mut self, at: usize) {
         let Some(&stream) = self.heap.get(at) else { return };
         let mut gap = at;

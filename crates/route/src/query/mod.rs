@@ -1,16 +1,20 @@
 //! Query on a sharded table: which plan it gets.
 //!
 //! - One shard can hold what is asked: one physical Query.
-//! - The table, or an index whose partition key is the table's: all shards are asked and merged (`scatter`).
+//! - The table, or an index whose partition key is the table's: all shards are asked and merged
+//!   (`scatter`).
 //! - A global index whose partition key is spread by a rule: all its values are asked and merged.
-//! - A global index on another attribute: one physical Query, whose keys are translated; unless the table's partition key is in its sort
-//!   key, or its partition key is on its way from whole to spread (`locally_sorted`).
-//! - An index with several partition key attributes: as the one of them that is stored with shard suffixes demands. The others have one
-//!   value each, which every physical Query names. If several are stored with suffixes: `locally_sorted`.
-//! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
+//! - A global index on another attribute: one physical Query, whose keys are translated; unless the
+//!   table's partition key is in its sort key, or its partition key is on its way from whole to
+//!   spread (`locally_sorted`).
+//! - An index with several partition key attributes: as the one of them that is stored with shard
+//!   suffixes demands. The others have one value each, which every physical Query names. If several
+//!   are stored with suffixes: `locally_sorted`.
+//! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the
+//!   store's words.
 //!
-//! Beneath: `request` (reading), `shard_streams` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer);
-//! and what all reads share (`collection`).
+//! Beneath: `request` (reading), `shard_streams` (cursors), `page` (physical answers), `merge`,
+//! `share`, `shape` and `answer` (the client's answer); and what all reads share (`collection`).
 
 mod answer;
 mod buckets;
@@ -61,7 +65,8 @@ use crate::splice::Splice;
 /// The plan of a Query of a recorded table.
 ///
 /// # Errors
-/// `ValidationException` for a key that its suffix makes too long; `SerializationException` for a repeated member.
+/// `ValidationException` for a key that its suffix makes too long; `SerializationException` for a
+/// repeated member.
 pub(crate) fn plan(
     shared: &Shared,
     request: &Request<'_>,
@@ -256,8 +261,9 @@ fn gathered(
     Plan::Scatter(Box::new(Gather::Shards { wanted, strong }))
 }
 
-/// A Query of the table that starts on the inclusive end of its condition, where DynamoDB takes no cursor: an empty page. Heatsink once gave
-/// such cursors out. The store is asked, for what is certain to be dropped, to see the rest of the request.
+/// A Query of the table that starts on the inclusive end of its condition, where DynamoDB takes no
+/// cursor: an empty page. Heatsink once gave such cursors out. The store is asked, for what is
+/// certain to be dropped, to see the rest of the request.
 fn behind_the_end(shared: &Shared, query: &Query<'_>, layout: &Layout, context: &PlanContext<'_>) -> Plan {
     let end = query.end();
     let slot = slot_of(context, query.schema, layout, &query.partition, end).unwrap_or_default();
@@ -272,7 +278,8 @@ fn reads(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Reads {
     context.reads(schema, &partition.canonical_bytes())
 }
 
-/// Where the item of a cursor lies, if it matters: on an index, and on the table where the cursor says it.
+/// Where the item of a cursor lies, if it matters: on an index, and on the table where the cursor
+/// says it.
 fn home(query: &Query<'_>, layout: &Layout, context: &PlanContext<'_>) -> Result<Option<Slot>, Unplanned> {
     let Some(cursor) = query.cursor()? else { return Ok(None) };
     let (partition, _) = cursor.first().ok_or(Unplanned::Invalid)?;

@@ -1,4 +1,5 @@
-//! One physical answer to a Query, read for the merge: its items as spans with the keys that they are ordered by.
+//! One physical answer to a Query, read for the merge: its items as spans with the keys that they
+//! are ordered by.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ pub(crate) struct Reader {
     pub(crate) homes: Option<Homes>,
 }
 
-/// Where the items of a key lie under one layout. While the key moves, other copies lie in the same physical keys.
+/// Where the items of a key lie under one layout. While the key moves, other copies lie in the same
+/// physical keys.
 #[derive(Debug)]
 pub(crate) struct Homes {
     pub(crate) table: Arc<Table>,
@@ -145,7 +147,8 @@ impl Reader {
         }
     }
 
-    /// What a page weighs, and at least weighs, by what it cost; by its JSON where the store does not say.
+    /// What a page weighs, and at least weighs, by what it cost; by its JSON where the store does
+    /// not say.
     fn weigh(&self, capacity: Option<&Capacity>, json: usize) -> (f64, f64) {
         let Some(capacity) = capacity else { return (count(json), count(json)) };
         let of_index = self.index.as_ref().and_then(|name| {

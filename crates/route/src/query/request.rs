@@ -26,7 +26,8 @@ pub(crate) struct Query<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) schema: &'a Arc<Table>,
     pub(crate) index: Option<&'a IndexSchema>,
-    /// The partition key attribute by which the collection is spread, and its value. Of several it is the first that is stored with shard suffixes.
+    /// The partition key attribute by which the collection is spread, and its value. Of several it
+    /// is the first that is stored with shard suffixes.
     pub(crate) spread: &'a AttributeDefinition,
     pub(crate) partition: Key,
     /// The other partition key attributes of an index, and their values.
@@ -53,7 +54,8 @@ pub(crate) struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Reads a Query without legacy parameters. With [`Checks::Meaning`] it may be one that a store refuses.
+    /// Reads a Query without legacy parameters. With [`Checks::Meaning`] it may be one that a store
+    /// refuses.
     pub(crate) fn read(
         request: &'a Request<'a>,
         schema: &'a Arc<Table>,
@@ -137,7 +139,8 @@ impl<'a> Query<'a> {
         cursor_attributes(self.schema, self.index)
     }
 
-    /// The cursor's values in the order of [`cursor_attributes`](Self::cursor_attributes), each also raw.
+    /// The cursor's values in the order of [`cursor_attributes`](Self::cursor_attributes), each
+    /// also raw.
     pub(crate) fn cursor(&self) -> Result<Option<Cursor<'a>>, Unplanned> {
         let Some(start) = self.start else { return Ok(None) };
         let members = json::members(start)?;
@@ -163,14 +166,16 @@ impl<'a> Query<'a> {
         self.sort().iter().filter_map(|sort| self.value_of(cursor, &sort.name)).cloned().collect()
     }
 
-    /// The sort key behind which a Query of the table finds nothing and takes no cursor ([`Condition::inclusive_end`]). An index has none:
-    /// there several items can have the last sort key.
+    /// The sort key behind which a Query of the table finds nothing and takes no cursor
+    /// ([`Condition::inclusive_end`]). An index has none: there several items can have the last
+    /// sort key.
     pub(crate) fn end(&self) -> Option<&Key> {
         let condition = self.conditions.first().filter(|_| self.index.is_none())?;
         condition.inclusive_end(self.descending)
     }
 
-    /// Whether the cursor is of the partition key that is queried, and stands on the [`end`](Self::end).
+    /// Whether the cursor is of the partition key that is queried, and stands on the
+    /// [`end`](Self::end).
     pub(crate) fn starts_at_end(&self) -> Result<bool, Unplanned> {
         let Some(end) = self.end() else { return Ok(false) };
         let cursor = self.cursor()?;
@@ -203,8 +208,8 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Which of the partition key attributes spreads a collection: the first that is stored with shard suffixes; else the table's partition key, or
-/// the first.
+/// Which of the partition key attributes spreads a collection: the first that is stored with shard
+/// suffixes; else the table's partition key, or the first.
 fn spread(schema: &Table, partition: &[AttributeDefinition]) -> usize {
     let at = |is: &dyn Fn(&str) -> bool| partition.iter().position(|attribute| is(&attribute.name));
     at(&|name| schema.is_suffixed(name))
@@ -212,7 +217,8 @@ fn spread(schema: &Table, partition: &[AttributeDefinition]) -> usize {
         .unwrap_or(0)
 }
 
-/// What a key condition asks for: the values of the partition key's attributes, and what is tested of the first sort attributes.
+/// What a key condition asks for: the values of the partition key's attributes, and what is tested
+/// of the first sort attributes.
 fn key_condition(
     text: &str,
     bindings: &Bindings<'_>,

@@ -59,7 +59,8 @@ impl Gathering {
         Gathering { template, reader, shape, fold: query.fold.clone() }
     }
 
-    /// The client's answer: the merged page, or only its first `rows`, folded, filtered, projected and written.
+    /// The client's answer: the merged page, or only its first `rows`, folded, filtered, projected
+    /// and written.
     ///
     /// # Errors
     /// Those of the fold; `InternalServerError` for items that cannot be read.

@@ -60,8 +60,9 @@ impl ShardStream {
         self.start = last;
     }
 
-    /// Goes on behind a cursor of an index whose item lies in another slot, `home`, at the position `at`: those before it in
-    /// the order of ties have given all rows of that position, those behind it none.
+    /// Goes on behind a cursor of an index whose item lies in another slot, `home`, at the position
+    /// `at`: those before it in the order of ties have given all rows of that position, those
+    /// behind it none.
     pub(crate) fn resume(&mut self, home: Slot, at: &Position, descending: bool) {
         let before = if descending { self.slot > home } else { self.slot < home };
         if at.first().is_some() {
@@ -71,8 +72,8 @@ impl ShardStream {
         }
     }
 
-    /// Goes on behind the last sort key that the condition includes, where a store takes no cursor: nothing is left, but the store sees the
-    /// request.
+    /// Goes on behind the last sort key that the condition includes, where a store takes no cursor:
+    /// nothing is left, but the store sees the request.
     pub(crate) fn behind_end(&mut self, end: &Key) {
         self.parts = vec![Part::behind(end)];
     }
@@ -85,7 +86,8 @@ impl ShardStream {
     }
 }
 
-/// What the streams of a Query on the table, or on an index whose partition key is the table's, have in common.
+/// What the streams of a Query on the table, or on an index whose partition key is the table's,
+/// have in common.
 #[derive(Debug)]
 pub(crate) struct ShardStreams {
     table: Arc<Table>,
@@ -105,11 +107,12 @@ enum After {
     Nothing,
     /// On the base table: the store resumes after a sort key that the shard does not hold.
     SortKey(Vec<(String, Vec<u8>)>),
-    /// On a base table whose shards are externally assigned, where it is not known which holds the cursor's item: all from its sort key on. What has that
-    /// sort key is left out of the answer ([`Query::passed`]).
+    /// On a base table whose shards are externally assigned, where it is not known which holds the
+    /// cursor's item: all from its sort key on. What has that sort key is left out of the answer
+    /// ([`Query::passed`]).
     Anywhere(Position),
-    /// On an index, or where shards are externally assigned: only the slot that holds the cursor's item goes on after it; the others
-    /// [`resume`](ShardStream::resume).
+    /// On an index, or where shards are externally assigned: only the slot that holds the cursor's
+    /// item goes on after it; the others [`resume`](ShardStream::resume).
     IndexKey { home: Slot, at: Position, attributes: Vec<(String, Vec<u8>)> },
 }
 
@@ -130,7 +133,8 @@ impl ShardStreams {
         })
     }
 
-    /// The stream of one slot. `None` where the key is too long for it: then it was refused to every write.
+    /// The stream of one slot. `None` where the key is too long for it: then it was refused to
+    /// every write.
     pub(crate) fn stream(&self, slot: Slot) -> Option<ShardStream> {
         let partition = physical(&self.table, &self.layout, &self.logical, slot).ok()?;
         let mut stream = ShardStream::new(slot, partition, &self.conditions);
@@ -148,7 +152,8 @@ impl ShardStreams {
     }
 }
 
-/// The streams of a layout without buckets, in the order that breaks ties: by shard, descending with the rest.
+/// The streams of a layout without buckets, in the order that breaks ties: by shard, descending
+/// with the rest.
 pub(crate) fn streams(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Vec<ShardStream>, Unplanned> {
     let common = ShardStreams::new(query, layout)?;
     let mut streams: Vec<ShardStream> =

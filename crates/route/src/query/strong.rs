@@ -1,8 +1,9 @@
 //! A Query that shows its shards as they were at one moment.
 //!
-//! Shards are read one beside the other, so a plain gather can show a write and miss an earlier one that went to a shard read
-//! before. Here the page is collected twice, with consistent reads: what both collects hold alike was so in the moment between
-//! them. Where they part the page ends, with a cursor; where they part at the first item it is collected again.
+//! Shards are read one beside the other, so a plain gather can show a write and miss an earlier one
+//! that went to a shard read before. Here the page is collected twice, with consistent reads: what
+//! both collects hold alike was so in the moment between them. Where they part the page ends, with
+//! a cursor; where they part at the first item it is collected again.
 //!
 //! Not seen: an item that is changed and changed back, byte for byte, between the two collects.
 
@@ -15,8 +16,8 @@ use super::scatter::Scatter;
 use super::scatter::wanted::Wanted;
 use crate::{Answer, Calls};
 
-/// How often a page is collected before the request fails. Each collect is one round trip or a few; a first item that changes
-/// through eight of them is written to hundreds of times a second.
+/// How often a page is collected before the request fails. Each collect is one round trip or a few;
+/// a first item that changes through eight of them is written to hundreds of times a second.
 const COLLECTS: u32 = 8;
 
 /// Reads such a page.

@@ -1,10 +1,12 @@
-//! The keys that a Scan reads by themselves: those that move, or have changed where they lie since it began. Each is read as a Query of the table reads it,
-//! in both places while it moves, consistently, one key after the other once the store's items are through.
+//! The keys that a Scan reads by themselves: those that move, or have changed where they lie since
+//! it began. Each is read as a Query of the table reads it, in both places while it moves,
+//! consistently, one key after the other once the store's items are through.
 //!
-//! An item of such a key may have been shown before it changed, and is shown again then. None is missing: what is left out where the Scan meets it
-//! is shown here.
+//! An item of such a key may have been shown before it changed, and is shown again then. None is
+//! missing: what is left out where the Scan meets it is shown here.
 //!
-//! Of a Scan of an index these items come from the table, those that the index would hold and what it would hold of them.
+//! Of a Scan of an index these items come from the table, those that the index would hold and what
+//! it would hold of them.
 
 use std::sync::Arc;
 
@@ -25,7 +27,8 @@ use crate::request::Request;
 use crate::shared::Shared;
 use crate::{Calls, projection};
 
-/// How many Queries one page of a Scan is gathered from at most. Keys without items would make it long.
+/// How many Queries one page of a Scan is gathered from at most. Keys without items would make it
+/// long.
 const MOST_QUERIES: usize = 16;
 
 /// What the store would give of an item where the Scan meets it.
@@ -38,7 +41,8 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// What is given of items of a table or an index by a store that is asked for `wanted`. `whole`: it adds what the index does not hold.
+    /// What is given of items of a table or an index by a store that is asked for `wanted`.
+    /// `whole`: it adds what the index does not hold.
     pub(super) fn of(
         table: &Table,
         index: Option<&IndexSchema>,
@@ -121,7 +125,8 @@ impl KeysApart {
         Ok((partition.bytes.into_owned(), sort))
     }
 
-    /// Reads the first keys of them, or goes on at `at`: at most `room` items, of a page that holds so many `bytes` already.
+    /// Reads the first keys of them, or goes on at `at`: at most `room` items, of a page that holds
+    /// so many `bytes` already.
     pub(super) async fn read(
         &self,
         mark: &Mark,

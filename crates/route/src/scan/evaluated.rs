@@ -1,8 +1,10 @@
-//! A Scan whose items are tested here, on logical keys and whole items: fetch, fold, filter, project, cut.
+//! A Scan whose items are tested here, on logical keys and whole items: fetch, fold, filter,
+//! project, cut.
 //!
-//! Of a table with counters it leaves out all fragments but the base ones, and reads on where it finds nothing else. Where a table is scanned in
-//! the place of an index it leaves out what the index does not hold. While keys on record move, and after they have, it leaves out their items, and
-//! reads them at the end (`apart`).
+//! Of a table with counters it leaves out all fragments but the base ones, and reads on where it
+//! finds nothing else. Where a table is scanned in the place of an index it leaves out what the
+//! index does not hold. While keys on record move, and after they have, it leaves out their items,
+//! and reads them at the end (`apart`).
 
 use std::sync::Arc;
 
@@ -94,7 +96,8 @@ impl Planned for Evaluated {
             for item in &items {
                 listing.add(item).map_err(broken)?;
             }
-            // The store was asked for as much of the capacity as the client asks for: all that it told is shown.
+            // The store was asked for as much of the capacity as the client asks for: all that it
+            // told is shown.
             let answer = listing.answer(last.as_deref(), capacity.as_ref(), Report::Indexes);
             Ok(Bytes::from(answer).into())
         })
@@ -168,7 +171,8 @@ impl Evaluated {
         page.items.truncate(self.limit.unwrap_or(usize::MAX));
         // A page that holds nothing may end at a fragment, where no client's page can begin.
         let nothing = count == 0 && self.table.has_counters();
-        // A fragment is no client's item, and no page may begin behind it. What an index does not hold, or is read apart, is an item like any other.
+        // A fragment is no client's item, and no page may begin behind it. What an index does not
+        // hold, or is read apart, is an item like any other.
         let may_be_empty = (self.within.is_some() || self.apart.is_some()) && !last_is_part;
         let ends = filled || left_out == 0 && !nothing || full && (may_be_empty || !page.items.is_empty());
         if let (Some(last), false) = (read.last, ends) {

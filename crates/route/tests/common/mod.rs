@@ -12,8 +12,8 @@ use heatsink_route::{Plan, Router};
 use heatsink_testkit::{Step, Stepped};
 use serde_json::Value as Json;
 
-/// Tables `Tab` (string keys), `Indexed` (the same, with indexes), `Bin` (binary partition key, numeric sort key) and `Plain` (no sort key), every key
-/// over `shards`.
+/// Tables `Tab` (string keys), `Indexed` (the same, with indexes), `Bin` (binary partition key,
+/// numeric sort key) and `Plain` (no sort key), every key over `shards`.
 #[derive(Clone)]
 pub struct Fixed {
     pub shards: u16,
@@ -23,7 +23,8 @@ fn attribute(name: &str, key_type: KeyType) -> AttributeDefinition {
     AttributeDefinition { name: name.to_owned(), key_type }
 }
 
-/// A local index by `at`, which holds `v` as well, and a global one of the same keys by `player`, which holds everything.
+/// A local index by `at`, which holds `v` as well, and a global one of the same keys by `player`,
+/// which holds everything.
 fn indexes() -> Vec<IndexSchema> {
     let key = |sort: &str| IndexKeySchema {
         partition: vec![attribute("pk", KeyType::S)],

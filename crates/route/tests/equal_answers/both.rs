@@ -98,7 +98,8 @@ impl Both {
         }
     }
 
-    /// All pages of a Query or a Scan: their items, in order, how many were counted and scanned, and the cursors.
+    /// All pages of a Query or a Scan: their items, in order, how many were counted and scanned,
+    /// and the cursors.
     fn pages(&mut self, operation: Operation, body: &Json, plain: bool) -> Option<Result<Vec<Json>, String>> {
         let (mut pages, mut next): (Vec<Json>, Json) = (Vec::new(), body.clone());
         loop {

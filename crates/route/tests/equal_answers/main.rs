@@ -1,5 +1,5 @@
-//! Random requests to a table in memory, and through the router to one whose items lie in shards: every answer, and what is stored at the end, is the
-//! same.
+//! Random requests to a table in memory, and through the router to one whose items lie in shards:
+//! every answer, and what is stored at the end, is the same.
 //!
 //! Not here: a store with all that DynamoDB checks (the binary's differential test).
 
@@ -108,7 +108,8 @@ fn binary_keys_and_numbers_answer_as_strings_do() {
     }
 }
 
-/// How many of 3,600 requests Heatsink refuses, which are then not compared. More than expected of a world are a fault.
+/// How many of 3,600 requests Heatsink refuses, which are then not compared. More than expected of
+/// a world are a fault.
 fn refused(world: World, counters: bool) -> usize {
     (0..60).map(|seed| play(seed, world.clone(), counters)).sum()
 }

@@ -1,5 +1,6 @@
-//! The first page under one layout, the rest under another: it is what an unsharded table has there, or refused by name. Where a Scan stands
-//! means nothing under another layout; a Query of an index goes on unless other items have the cursor's index key.
+//! The first page under one layout, the rest under another: it is what an unsharded table has
+//! there, or refused by name. Where a Scan stands means nothing under another layout; a Query of an
+//! index goes on unless other items have the cursor's index key.
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -33,7 +34,8 @@ impl Tables {
         tables
     }
 
-    /// All pages, of which the first is read under one layout, and the others under the one with that number. And where the first ends.
+    /// All pages, of which the first is read under one layout, and the others under the one with
+    /// that number. And where the first ends.
     fn across(
         &mut self,
         operation: Operation,

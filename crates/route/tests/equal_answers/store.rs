@@ -1,4 +1,5 @@
-//! A DynamoDB table in memory, made of what `heatsink_dynamo` evaluates: it takes what a client sends as well as what the router makes of that.
+//! A DynamoDB table in memory, made of what `heatsink_dynamo` evaluates: it takes what a client
+//! sends as well as what the router makes of that.
 //!
 //! It knows what random requests use. A request that it does not know panics.
 

@@ -36,7 +36,8 @@ fn index(name: &str, partition: &str, local: bool) -> IndexSchema {
     IndexSchema { name: name.to_owned(), key: key.into(), local, projects_all: true, included: Vec::new() }
 }
 
-/// The table `Tab`: a local index by `at`, and global ones of the same key, of the key and `at`, and of another attribute.
+/// The table `Tab`: a local index by `at`, and global ones of the same key, of the key and `at`,
+/// and of another attribute.
 fn schema() -> TableSchema {
     TableSchema {
         name: "Tab".to_owned(),

@@ -251,7 +251,8 @@ fn what_a_batch_does_not_write_of_counters_comes_back() {
     let alone = value!({ "RequestItems": { "Tab": puts(&["a"]) } });
     let answer = store.call(&counters(), Operation::BatchWriteItem, &alone, |_, _| Err(conflict()));
     assert_eq!(answer.unwrap_err().code, Code::TransactionConflictException);
-    // So does one of which the store refuses a write for good, and what was written is not known then.
+    // So does one of which the store refuses a write for good, and what was written is not known
+    // then.
     let answer =
         store.call(&counters(), Operation::BatchWriteItem, &batch, |operation, body| match operation {
             Operation::TransactWriteItems if written(body) == "b" => Err(Error::validation("no")),

@@ -1,5 +1,5 @@
-//! Items that may lie in several slots: fragments of counters are summed, externally assigned shards are looked into, and what is explained
-//! is what is sent.
+//! Items that may lie in several slots: fragments of counters are summed, externally assigned
+//! shards are looked into, and what is explained is what is sent.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
 
 #[path = "../common/mod.rs"]

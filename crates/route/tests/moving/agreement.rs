@@ -1,7 +1,9 @@
-//! What requests send is what the table of the protocol says (`heatsink_reshard::act`), in every phase, for every kind
-//! of access, below and above the high water: the model searches the orders of what that table says.
+//! What requests send is what the table of the protocol says (`heatsink_reshard::act`), in every
+//! phase, for every kind of access, below and above the high water: the model searches the orders
+//! of what that table says.
 //!
-//! Not here: which puts are blind (`main`), Scans, which read keys that move by themselves (`scan_apart`).
+//! Not here: which puts are blind (`main`), Scans, which read keys that move by themselves
+//! (`scan_apart`).
 
 use heatsink_reshard::{Access, Act, Rules, act};
 
@@ -77,7 +79,8 @@ fn requests_send_what_the_table_of_the_protocol_says() {
     let transact = |action: &str| format!(r#"{{"TransactItems":[{action}]}}"#);
     let condition = r#","ConditionExpression":"attribute_not_exists(pk)""#;
     let blind = |leaves_ttl| Access::BlindPut { leaves_ttl };
-    // Updates and deletes bring the item first, whatever they say: guards and deletes of their own are the model's.
+    // Updates and deletes bring the item first, whatever they say: guards and deletes of their own
+    // are the model's.
     let requests = [
         (Operation::PutItem, put(KEY, ""), blind(false)),
         (Operation::PutItem, put(EXPIRING, ""), blind(true)),

@@ -1,5 +1,5 @@
-//! Writes of an item that changes its slot, of every kind, in a table with time to live and in one without: which go to the new slot at once, which
-//! bring the old copy first, and which wait.
+//! Writes of an item that changes its slot, of every kind, in a table with time to live and in one
+//! without: which go to the new slot at once, which bring the old copy first, and which wait.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
 
 mod agreement;
@@ -125,7 +125,8 @@ fn a_put_of_what_may_expire_brings_the_old_copy_first() {
     let blind = |expires, item: &str| both(expires, Operation::PutItem, &put(item, ""));
     assert_eq!(blind(Some("gone"), EXPIRING), PULLS);
     assert_eq!(blind(Some("gone"), KEY), BLIND);
-    // By whatever attribute the table has, however the client writes its name, and whatever it holds.
+    // By whatever attribute the table has, however the client writes its name, and whatever it
+    // holds.
     assert_eq!(blind(Some("a"), EXPIRING), PULLS);
     assert_eq!(blind(Some("other"), EXPIRING), BLIND);
     assert_eq!(blind(None, EXPIRING), BLIND);
@@ -250,7 +251,8 @@ fn a_page_that_ends_above_the_high_water_is_read_once() {
     assert_eq!(calls(&newest, None), 21);
     assert_eq!(calls(&newest, Some("0000123#player_6")), 10);
     assert_eq!(calls(&newest, Some("0000123#player_7")), 21);
-    // The other way round the first page may hold what lies in the old slots, unless it begins above them.
+    // The other way round the first page may hold what lies in the old slots, unless it begins
+    // above them.
     let oldest = newest.replace("false", "true");
     assert_eq!(calls(&oldest, Some("0000123#player_6")), 21);
     let after = query(" AND sk > :s", r#", ":s":{"S":"0000123#player_6"}"#).replace("false", "true");
@@ -263,7 +265,8 @@ fn a_page_that_ends_above_the_high_water_is_read_once() {
     assert_eq!(calls(&next, Some("0000123#player_7")), 21);
 }
 
-/// The pages of a Query of the key in MOVE, over a store that ends its own pages at 1 MB: every other item has moved.
+/// The pages of a Query of the key in MOVE, over a store that ends its own pages at 1 MB: every
+/// other item has moved.
 fn pages(body: &Json, bytes: usize, items: usize) -> Vec<Vec<String>> {
     let moves = Moves { phase: Phase::Move, expires: None, high_water: None };
     let layout = Layout {

@@ -138,7 +138,8 @@ fn what_is_invalid_is_refused_by_the_store() {
     );
 }
 
-/// An index refuses a filter that mentions what it does not hold, be it in the condition that is added behind the client's.
+/// An index refuses a filter that mentions what it does not hold, be it in the condition that is
+/// added behind the client's.
 #[test]
 fn a_filter_mentions_nothing_that_the_client_does_not() {
     let body = with(
@@ -298,7 +299,8 @@ fn a_round_holds_so_many_bytes_of_bodies_and_the_answer_is_the_same() {
                 rounds += 1;
                 let bytes: usize = calls.iter().map(|call| call.body.len()).sum();
                 assert!(bytes < 18 * 1024 * 1024, "{bytes} bytes in round {rounds}");
-                // Each of those shards that are not read yet has to be sent the value of a megabyte.
+                // Each of those shards that are not read yet has to be sent the value of a
+                // megabyte.
                 let least = running.bodies / (1024 * 1024);
                 assert!(rounds > 1 || (60..62).contains(&least), "{least} MB in round {rounds}");
                 for call in calls {

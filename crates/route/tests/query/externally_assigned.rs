@@ -1,5 +1,5 @@
-//! Shards that others draw: equal sort keys in several of them all come, once, whatever the page; and a cursor that was rebuilt from an item
-//! loses none.
+//! Shards that others draw: equal sort keys in several of them all come, once, whatever the page;
+//! and a cursor that was rebuilt from an item loses none.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,8 @@ struct Read {
     refused: Option<Error>,
 }
 
-/// What a store answers that is only asked whether it takes a Query up to, or from, the sort key 03.
+/// What a store answers that is only asked whether it takes a Query up to, or from, the sort
+/// key 03.
 fn asked(body: &Bytes) -> Result<Bytes, Error> {
     match json::member(body, "ExclusiveStartKey").unwrap() {
         Some(start) if read_item(start).unwrap()["sk"] == text("03") => Err(Error::validation(fake::AT_END)),
@@ -169,7 +170,8 @@ proptest! {
         prop_assert!(full.iter().all(|page| page.scanned == limit) && (last.scanned < limit || last.scanned == limit && ended));
     }
 
-    /// The other shards' rows with the sort key of a cursor on the inclusive end are reached, and no shard is sent that cursor.
+    /// The other shards' rows with the sort key of a cursor on the inclusive end are reached, and
+    /// no shard is sent that cursor.
     #[test]
     fn ties_on_the_inclusive_end_all_come(
         shards in 2_u16..8, ties in 1_u16..8, limit in 1_usize..4, test in prop::sample::select(vec![("<=", false), (">=", true), ("BETWEEN", false), ("BETWEEN", true)]),

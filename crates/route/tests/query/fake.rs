@@ -1,7 +1,8 @@
 //! A table in memory that answers Query as DynamoDB does, with pages as short as it is told.
 //!
-//! On the table, where sort keys are unique, DynamoDB gives no cursor on the inclusive end of `<=`, `>=` and `BETWEEN`, and refuses one: nothing
-//! can follow it. On an index it does both. (`=` and `begins_with` have no such end.) Tried on DynamoDB Local 1.11.478.
+//! On the table, where sort keys are unique, DynamoDB gives no cursor on the inclusive end of `<=`,
+//! `>=` and `BETWEEN`, and refuses one: nothing can follow it. On an index it does both. (`=` and
+//! `begins_with` have no such end.) Tried on DynamoDB Local 1.11.478.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -25,7 +26,8 @@ fn index(name: &str, partition: &str, sort: Option<AttributeDefinition>, local: 
     IndexSchema { name: name.into(), key: key.into(), local, projects_all: true, included: Vec::new() }
 }
 
-/// pk, sk; a local index and a global one by score, a global one without sort key, one on another attribute, an inverted one, one on both.
+/// pk, sk; a local index and a global one by score, a global one without sort key, one on another
+/// attribute, an inverted one, one on both.
 pub fn schema() -> TableSchema {
     let score = || Some(attribute("score", KeyType::N));
     let mut both = index("both", "team", score(), false);
@@ -49,11 +51,13 @@ pub fn schema() -> TableSchema {
 #[derive(Debug, Default)]
 pub struct Fake {
     pub items: Vec<Item>,
-    /// The most rows of a page, one after another, over and over; empty for pages bounded by 1 MB alone.
+    /// The most rows of a page, one after another, over and over; empty for pages bounded by 1 MB
+    /// alone.
     pub pages: Vec<usize>,
     pub calls: Cell<usize>,
     pub units: Cell<f64>,
-    /// Whether to leave out what a filter does not let through; a sharded table's filters must let all through.
+    /// Whether to leave out what a filter does not let through; a sharded table's filters must let
+    /// all through.
     pub filters: bool,
 }
 
@@ -223,7 +227,8 @@ impl Fake {
         Ok(Bytes::from(answer.finish()))
     }
 
-    /// The table goes on after any sort key. An index goes on after an item that it holds, and knows no other cursor.
+    /// The table goes on after any sort key. An index goes on after an item that it holds, and
+    /// knows no other cursor.
     fn resume(
         &self,
         rows: &[&Item],

@@ -1,4 +1,5 @@
-//! Query over shards against the same items unsharded: same rows, same order, exact pages, plain cursors.
+//! Query over shards against the same items unsharded: same rows, same order, exact pages, plain
+//! cursors.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of a test")]
 

@@ -1,5 +1,6 @@
-//! Writes that happen between the reads of one gathered Query: with `consistency = "strong"` a page is the table as it was at
-//! one moment; without it a page can show a write and miss an earlier one.
+//! Writes that happen between the reads of one gathered Query: with `consistency = "strong"` a page
+//! is the table as it was at one moment; without it a page can show a write and miss an earlier
+//! one.
 
 use std::sync::Arc;
 
@@ -35,7 +36,8 @@ impl LayoutSource for Reading {
     }
 }
 
-/// The items of the first `count` writes. A later write to a sort key takes the place of an earlier one.
+/// The items of the first `count` writes. A later write to a sort key takes the place of an earlier
+/// one.
 fn state(log: &[(String, usize)], count: usize) -> Vec<Item> {
     let mut rows = std::collections::BTreeMap::new();
     for (sk, number) in &log[..count] {
@@ -151,7 +153,8 @@ fn a_strong_page_of_what_does_not_change_is_as_any_other() {
     }
 }
 
-/// What is written behind a full page while it is first read came before the last item of the page: the page is not the end.
+/// What is written behind a full page while it is first read came before the last item of the page:
+/// the page is not the end.
 #[test]
 fn a_strong_page_goes_on_where_one_of_its_reads_saw_more() {
     let shard = |sk: &str| Shards(2).layout().shard_of(Some(SortKey::S(sk)));

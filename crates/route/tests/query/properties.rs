@@ -237,8 +237,8 @@ proptest! {
         prop_assert_eq!(pages(found), pages(unsharded(&plain, &asked.body())));
     }
 
-    /// A cursor of the client's own, wherever it stands. DynamoDB refuses one on the inclusive end; here it gets an empty page, since Heatsink
-    /// once gave such cursors out.
+    /// A cursor of the client's own, wherever it stands. DynamoDB refuses one on the inclusive end;
+    /// here it gets an empty page, since Heatsink once gave such cursors out.
     #[test]
     fn any_cursor_is_gone_on_from(
         items in items(), asked in asked(), shards in 1_u16..8, at in "[ab]{1,4}",

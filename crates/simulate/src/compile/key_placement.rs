@@ -109,7 +109,8 @@ impl Placement {
         placed
     }
 
-    /// One demand for each shard. All shards of an unsharded key are one position, which is read once, for all items.
+    /// One demand for each shard. All shards of an unsharded key are one position, which is read
+    /// once, for all items.
     fn gather(&mut self, each: &Demand, whole: Demand, physical: &Arc<[u64]>, shards: u64) {
         let count = narrow(shards);
         let one =
@@ -182,7 +183,8 @@ impl Placement {
         self.parts.as_ref().filter(|_| by_part).map_or(self.keys.names.len(), |parts| parts.names.len())
     }
 
-    /// The kinds of requests of this workload, with their weights; `None` if there are more than `most`, or if they follow no weights.
+    /// The kinds of requests of this workload, with their weights; `None` if there are more than
+    /// `most`, or if they follow no weights.
     pub(super) fn cells(&self, most: usize) -> Option<(Vec<f64>, Vec<Vec<Demand>>)> {
         let mut columns: Vec<Vec<(f64, u64)>> = Vec::new();
         let mut drawn = 0;
@@ -254,7 +256,8 @@ fn demand(on: ResourceId, access: Access, units: Units) -> Demand {
     Demand { on, access, place: KeyRange::All, units }
 }
 
-/// Positions of the physical keys of every key, `shards` for each. The codec's own keys, hashed like any.
+/// Positions of the physical keys of every key, `shards` for each. The codec's own keys, hashed
+/// like any.
 fn physical(keys: &KeySet, shards: u64, picked: &[bool]) -> Arc<[u64]> {
     let mut positions = Vec::with_capacity(keys.names.len() * narrow(shards));
     for (nth, name) in keys.names.iter().enumerate() {
@@ -276,7 +279,8 @@ fn positions(of: &KeySet) -> Arc<[u64]> {
     of.names.iter().map(|name| position(name.as_bytes())).collect()
 }
 
-/// An index key that is sampled independently, over `shards`. The shard follows from the hash of the item's primary key, which is as good as random.
+/// An index key that is sampled independently, over `shards`. The shard follows from the hash of
+/// the item's primary key, which is as good as random.
 fn own_draw(of: KeySet, shards: u64) -> Fill {
     let positions = physical(&of, shards, &[]);
     match (of.names.len(), shards) {

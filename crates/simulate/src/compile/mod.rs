@@ -1,6 +1,7 @@
 //! Compiles a scenario and one remedy to a run: resources, and streams of demands.
 //!
-//! The remedy takes effect here. Its effect on capacity is in `resources`, its effect on keys in `key_placement`. Recorded requests are in `trace`.
+//! The remedy takes effect here. Its effect on capacity is in `resources`, its effect on keys in
+//! `key_placement`. Recorded requests are in `trace`.
 
 mod key_placement;
 mod resources;
@@ -28,7 +29,8 @@ pub(crate) struct Run {
     pub client: Client,
 }
 
-/// A run of `loaded` with `remedy`; without one, a run of the scenario unchanged. `advised`: shards for the keys of traces.
+/// A run of `loaded` with `remedy`; without one, a run of the scenario unchanged. `advised`: shards
+/// for the keys of traces.
 pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>, advised: Option<&Advised>) -> Run {
     let scenario = &loaded.scenario;
     let resources = resources::resources(scenario, remedy);

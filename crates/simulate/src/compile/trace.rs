@@ -1,7 +1,7 @@
 //! The stream of a recorded workload.
 //!
-//! Of the remedies a read cache, write sharding and what Heatsink advises act on requests that a gateway recorded, and those on capacity on all. The others
-//! leave them as they were recorded.
+//! Of the remedies a read cache, write sharding and what Heatsink advises act on requests that a
+//! gateway recorded, and those on capacity on all. The others leave them as they were recorded.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -122,8 +122,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Keys and sort keys that come more than once. One that comes once and stands for several requests stands for as many items: had they been of one item,
-/// it would have been drawn again.
+/// Keys and sort keys that come more than once. One that comes once and stands for several requests
+/// stands for as many items: had they been of one item, it would have been drawn again.
 fn repeated<'a>(requests: impl Iterator<Item = &'a Recorded>) -> HashSet<(&'a str, &'a str)> {
     let mut seen: HashMap<(&str, &str), bool> = HashMap::new();
     for request in requests {
@@ -141,7 +141,8 @@ fn access_of(workload: &Workload, request: &Recorded) -> Access {
     }
 }
 
-/// Where an item lies in its collection. Hashed sort keys that grow lie in the order of time, behind all others.
+/// Where an item lies in its collection. Hashed sort keys that grow lie in the order of time,
+/// behind all others.
 fn sort_key(request: &Recorded) -> SortKey {
     match &request.more {
         Some(More { hashed: true, grows: true, .. }) => SortKey::ordinal(u64::MAX / 2 + request.at),

@@ -1,4 +1,5 @@
-//! A heat map of partitions over time: one row per partition in key order, darker for higher load. Neighbours that stay cold share one thin row.
+//! A heat map of partitions over time: one row per partition in key order, darker for higher load.
+//! Neighbours that stay cold share one thin row.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -102,8 +103,8 @@ fn merge(rows: Vec<Row>) -> Vec<Row> {
     merged
 }
 
-/// From idle over the ceiling ([`CEILING`]) to [`MOST`] times as much: ever darker, so that the hottest stands out from idle and from
-/// the page.
+/// From idle over the ceiling ([`CEILING`]) to [`MOST`] times as much: ever darker, so that the
+/// hottest stands out from idle and from the page.
 const COLOURS: [&str; 14] = [
     "#f0f3f6", "#fbe9b9", "#fde3a4", "#fdd57f", "#fdc463", "#fdb04e", "#fb9840", "#f57e34", "#e95f2b",
     "#d73a1f", "#ad1a1b", "#820c24", "#560a26", "#26061a",

@@ -1,4 +1,5 @@
-//! Draws a report: for each run its throughput and throttles over time, and its partitions over key space and time.
+//! Draws a report: for each run its throughput and throttles over time, and its partitions over key
+//! space and time.
 //!
 //! The output is SVG. The command line converts it to PNG with the machine's fonts.
 

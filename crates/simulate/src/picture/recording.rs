@@ -1,4 +1,5 @@
-//! Draws what was recorded of a real load: its requests and its table's partitions over time, with what happened when.
+//! Draws what was recorded of a real load: its requests and its table's partitions over time, with
+//! what happened when.
 
 use heatsink_physics::{PARTITION_READS, PARTITION_WRITES, PartitionSnapshot};
 
@@ -18,7 +19,8 @@ pub struct Recording {
     pub about: String,
     /// How long it lasts, in seconds.
     pub seconds: f64,
-    /// Requests per second: the end of the interval in seconds, those that were accepted, those that were throttled.
+    /// Requests per second: the end of the interval in seconds, those that were accepted, those
+    /// that were throttled.
     pub requests: Vec<(f64, f64, f64)>,
     /// The table.
     pub table: String,

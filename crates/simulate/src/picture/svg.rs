@@ -74,7 +74,8 @@ pub(crate) fn wrap(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
-            // DejaVu Sans, the widest of the family list, takes 0.56 em for a letter of English text.
+            // DejaVu Sans, the widest of the family list, takes 0.56 em for a letter of English
+            // text.
             Some(line) if (line.chars().count() + 1 + word.chars().count()) as f64 * size * 0.56 <= width => {
                 line.push(' ');
                 line.push_str(word);

@@ -1,4 +1,5 @@
-//! Checks the fields of a scenario against each other. The limits of a single field are in its type.
+//! Checks the fields of a scenario against each other. The limits of a single field are in its
+//! type.
 
 use super::file::{
     Changing, Consistency, Index, Kind, Load, ModeName, Operation, Remedy, Scenario, Size, Table, Workload,
@@ -10,7 +11,8 @@ use heatsink_config_diagnostics::Fault;
 /// A fault in the field of that name of the nth of a list.
 type At<'a> = &'a dyn Fn(&str, usize, &str, String) -> Fault;
 
-/// Points of a series; more are of no use to an eye, and each is kept in memory for every partition.
+/// Points of a series; more are of no use to an eye, and each is kept in memory for every
+/// partition.
 const MAX_POINTS: u64 = 2_000;
 
 pub(crate) fn check(scenario: &Scenario, at: At<'_>) -> Result<(), Fault> {

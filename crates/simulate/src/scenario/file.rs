@@ -22,7 +22,8 @@ pub struct Scenario {
     pub duration: Length,
     /// Length of a point of the series. Default: a hundredth of the duration, whole seconds.
     pub step: Option<Length>,
-    /// Nothing lifts one partition key over one partition's ceiling: DynamoDB's own split inside an item collection is left out.
+    /// Nothing lifts one partition key over one partition's ceiling: DynamoDB's own split inside an
+    /// item collection is left out.
     #[serde(default)]
     pub strict_keys: bool,
     /// How clients retry, and how long a request takes.
@@ -47,9 +48,11 @@ fn one() -> u64 {
 pub struct Client {
     /// Attempts per request, the first included. Default: 10.
     pub attempts: Whole<20>,
-    /// The pause before the second attempt, on average; doubles each time, up to 20 s. Default: 50 ms.
+    /// The pause before the second attempt, on average; doubles each time, up to 20 s. Default: 50
+    /// ms.
     pub backoff: Length,
-    /// Whether retries are offered to the partitions again, as an SDK does. By default they only count in the latency.
+    /// Whether retries are offered to the partitions again, as an SDK does. By default they only
+    /// count in the latency.
     pub reoffer: bool,
 }
 
@@ -112,8 +115,8 @@ pub struct Index {
     pub write: Option<Capacity>,
     /// Its partition key. Default: the `part` of each workload's items.
     pub key: Option<Keys>,
-    /// Write units of an update: 1 when an indexed attribute changes, 2 when the index key itself does, 0 when the index shows nothing
-    /// of it. Default: 1. A put of a new item always costs 1.
+    /// Write units of an update: 1 when an indexed attribute changes, 2 when the index key itself
+    /// does, 0 when the index shows nothing of it. Default: 1. A put of a new item always costs 1.
     pub update_units: Option<UpdateUnits>,
 }
 
@@ -201,7 +204,8 @@ pub struct Workload {
     /// How sort keys follow each other. Default: random.
     #[serde(default)]
     pub sort: Sort,
-    /// A part of the sort key: whose item it is (a player, a message). Write sharding hashes it, turned round it is the partition key.
+    /// A part of the sort key: whose item it is (a player, a message). Write sharding hashes it,
+    /// turned round it is the partition key.
     pub part: Option<Keys>,
     /// Size of an item in bytes. Default: 200.
     pub item_bytes: Option<Size>,
@@ -216,7 +220,8 @@ pub struct Workload {
     pub items: Option<Whole<10_000_000_000>>,
     /// How many throttled items a loader holds before it waits with new ones. Default: 100.
     pub window: Option<Whole<1_000_000>>,
-    /// Instead of `operation`, `rate` and `key`: a file of recorded requests. Of a gateway's recording those of the workload's table and index.
+    /// Instead of `operation`, `rate` and `key`: a file of recorded requests. Of a gateway's
+    /// recording those of the workload's table and index.
     pub trace: Option<String>,
     /// Of the trace only requests of this operation. Default: all.
     pub only: Option<Operation>,
@@ -322,7 +327,8 @@ pub struct Remedy {
     pub shards: Option<Whole<1_000>>,
     /// Spreads the keys of every global index over so many as well.
     pub index_shards: Option<Whole<1_000>>,
-    /// write-sharding, counter-sharding, bucket: only this logical key. Default: every key. advised: this one. Default: the hottest.
+    /// write-sharding, counter-sharding, bucket: only this logical key. Default: every key.
+    /// advised: this one. Default: the hottest.
     pub key: Option<String>,
     /// read-cache: how long it answers without asking. Default: 1 s.
     pub ttl: Option<Length>,
@@ -340,7 +346,8 @@ pub enum Kind {
     Nothing,
     /// More provisioned capacity for every table.
     RaiseCapacity,
-    /// What DynamoDB does by itself: any partition may take what the table has left, up to its ceiling.
+    /// What DynamoDB does by itself: any partition may take what the table has left, up to its
+    /// ceiling.
     AdaptiveCapacity,
     /// Pay per request.
     OnDemand,
@@ -350,7 +357,8 @@ pub enum Kind {
     Index,
     /// The `part` as partition key, the old key in the sort key.
     TurnKeyRound,
-    /// Heatsink's calculated strategy: N physical keys, by a hash of the `part` (or of the whole sort key).
+    /// Heatsink's calculated strategy: N physical keys, by a hash of the `part` (or of the whole
+    /// sort key).
     WriteSharding,
     /// Heatsink's counter strategy: updates go to a drawn shard, reads sum all.
     CounterSharding,
@@ -358,8 +366,10 @@ pub enum Kind {
     Bucket,
     /// The keys of every global index over N.
     IndexSharding,
-    /// DynamoDB's own split inside an item collection, in a scenario that leaves it out (`strict_keys`).
+    /// DynamoDB's own split inside an item collection, in a scenario that leaves it out
+    /// (`strict_keys`).
     Split,
-    /// What Heatsink advises: as many shards as `heatsink shards` recommends for the hottest key, or for each hot key of a trace.
+    /// What Heatsink advises: as many shards as `heatsink shards` recommends for the hottest key,
+    /// or for each hot key of a trace.
     Advised,
 }

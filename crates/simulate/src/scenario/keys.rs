@@ -30,7 +30,8 @@ word_or_table!(
 pub enum Drawn {
     /// Each as likely as any other.
     Uniform(Uniform),
-    /// The k-th most popular in proportion to 1 / k^exponent. Which name is how popular is drawn from the seed.
+    /// The k-th most popular in proportion to 1 / k^exponent. Which name is how popular is drawn
+    /// from the seed.
     Zipf(Zipf),
     /// One key at a time, the next one after a while.
     Rolling(Rolling),

@@ -25,7 +25,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Length of a step in nanoseconds: the scenario's own, else about a hundredth of the run in whole seconds.
+    /// Length of a step in nanoseconds: the scenario's own, else about a hundredth of the run in
+    /// whole seconds.
     pub(crate) fn step(&self) -> u64 {
         const SECOND: u64 = 1_000_000_000;
         let duration = self.scenario.duration.0;

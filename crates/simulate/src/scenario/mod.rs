@@ -1,6 +1,7 @@
 //! The language of scenarios: what a file may say, and whether its fields fit together.
 //!
-//! Not here: reading a file with all that it names ([`crate::read`]); whether a run is too large ([`crate::bounds`]).
+//! Not here: reading a file with all that it names ([`crate::read`]); whether a run is too large
+//! ([`crate::bounds`]).
 
 mod check;
 mod file;

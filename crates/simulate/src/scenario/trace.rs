@@ -1,8 +1,10 @@
-//! Recorded requests: a gateway's recording (`heatsink-trace`), or a text file with one request per line.
+//! Recorded requests: a gateway's recording (`heatsink-trace`), or a text file with one request per
+//! line.
 //!
-//! `seconds,operation,key,sort,bytes`: the time in seconds since the start, not before the line above; `put`, `update`, `delete`, `get` or `query`;
-//! the partition key; the sort key (may be empty); the bytes of the item, or those that the query reads. Keys may not contain commas. Empty lines and
-//! lines that start with `#` are ignored.
+//! `seconds,operation,key,sort,bytes`: the time in seconds since the start, not before the line
+//! above; `put`, `update`, `delete`, `get` or `query`; the partition key; the sort key (may be
+//! empty); the bytes of the item, or those that the query reads. Keys may not contain commas. Empty
+//! lines and lines that start with `#` are ignored.
 
 use std::sync::Arc;
 
@@ -20,7 +22,8 @@ pub struct Recorded {
     pub operation: Operation,
     /// The partition key; empty where it is not known.
     pub key: Arc<str>,
-    /// The sort key; may be empty. Of a read of a gateway's recording: what tells it from others of its key.
+    /// The sort key; may be empty. Of a read of a gateway's recording: what tells it from others of
+    /// its key.
     pub sort: String,
     /// Bytes written or read.
     pub bytes: usize,

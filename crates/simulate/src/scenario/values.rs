@@ -7,7 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-/// The most requests per second of a workload: far over any table, and a simulated second still ends.
+/// The most requests per second of a workload: far over any table, and a simulated second still
+/// ends.
 pub const MAX_RATE: f64 = 10_000_000.0;
 /// The longest run: 31 days.
 pub const MAX_SECONDS: u64 = 31 * 86_400;
@@ -50,7 +51,8 @@ impl JsonSchema for Rate {
     }
 }
 
-/// A length of time, in nanoseconds. Written as a whole number with a unit: `250ms`, `10s`, `15m`, `24h`, `2d`.
+/// A length of time, in nanoseconds. Written as a whole number with a unit: `250ms`, `10s`, `15m`,
+/// `24h`, `2d`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Length(pub u64);
 
@@ -147,7 +149,8 @@ impl<const MAX: u64> JsonSchema for Whole<MAX> {
     }
 }
 
-/// A string, or a table in its place: serde's own untagged enums name neither the field nor what was expected.
+/// A string, or a table in its place: serde's own untagged enums name neither the field nor what
+/// was expected.
 macro_rules! word_or_table {
     ($target:ident, $words:expr, $word:expr, $table:ty, $wrap:expr) => {
         impl<'de> serde::Deserialize<'de> for $target {

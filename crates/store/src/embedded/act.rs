@@ -1,4 +1,5 @@
-//! An operation of the engine without its types: how its request is read, executed, and its answer written.
+//! An operation of the engine without its types: how its request is read, executed, and its answer
+//! written.
 //!
 //! Only what stands here is compiled once for each operation; what surrounds it, once.
 

@@ -1,7 +1,8 @@
 //! Writes the engine's answers as JSON with the members of every object sorted by name.
 //!
-//! The engine keeps attributes in hash maps, whose order changes from one run to the next; an answer must not. Members are sorted while writing: each
-//! object's members are put in order when the object ends.
+//! The engine keeps attributes in hash maps, whose order changes from one run to the next; an
+//! answer must not. Members are sorted while writing: each object's members are put in order when
+//! the object ends.
 
 use std::cell::RefCell;
 use std::io;

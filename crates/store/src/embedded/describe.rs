@@ -1,8 +1,9 @@
-//! Answers operations that the engine does not have but that tools call first: limits and endpoints of the account, and features that no table here
-//! has.
+//! Answers operations that the engine does not have but that tools call first: limits and endpoints
+//! of the account, and features that no table here has.
 //!
-//! Each answer is DynamoDB's for an account or a table on which the feature was never enabled. Requests that would enable a feature are refused as
-//! unknown. Terraform, the CDK and NoSQL Workbench send these.
+//! Each answer is DynamoDB's for an account or a table on which the feature was never enabled.
+//! Requests that would enable a feature are refused as unknown. Terraform, the CDK and NoSQL
+//! Workbench send these.
 
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_physics::Quotas;
@@ -35,7 +36,8 @@ pub(super) const fn answers(operation: Operation) -> bool {
 ///
 /// # Errors
 /// `ValidationException` for a request that names no table, `ResourceNotFoundException` (of backups
-/// `TableNotFoundException`) for one that is not there, `PolicyNotFoundException` where a policy is asked for.
+/// `TableNotFoundException`) for one that is not there, `PolicyNotFoundException` where a policy is
+/// asked for.
 pub(super) fn answer(
     engine: &Engine,
     operation: Operation,

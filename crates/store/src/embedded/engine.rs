@@ -1,9 +1,11 @@
 //! The engine: one SQLite connection, and the engine library's operations on it.
 //!
-//! The library's own `Database` hides its connection. This holds the connection itself, because a transaction's token
-//! has to be recorded in the same SQLite transaction as its writes ([`super::tokens`]).
+//! The library's own `Database` hides its connection. This holds the connection itself, because a
+//! transaction's token has to be recorded in the same SQLite transaction as its writes
+//! ([`super::tokens`]).
 //!
-//! Not here: the thread that owns it ([`super::worker`]), whether a file may be opened ([`super::file`]).
+//! Not here: the thread that owns it ([`super::worker`]), whether a file may be opened
+//! ([`super::file`]).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -29,8 +31,9 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Opens the database of that name: a path, or SQLite's name for a database in memory. `file`: it is a file, its commits survive
-    /// what that says, and no other connection may open it until this one is closed.
+    /// Opens the database of that name: a path, or SQLite's name for a database in memory. `file`:
+    /// it is a file, its commits survive what that says, and no other connection may open it until
+    /// this one is closed.
     pub(super) fn open(name: &str, file: Option<Synchronous>, env: Arc<dyn Env>) -> Result<Engine> {
         let storage = Storage::new(name)?;
         token_table::prepare(storage.conn())?;
@@ -38,8 +41,9 @@ impl Engine {
         if let Some(synchronous) = file {
             // The library leaves SQLite's default, FULL.
             storage.conn().pragma_update(None, "synchronous", synchronous.pragma())?;
-            // The lock file beside the database keeps other servers away. This lock keeps other programs away, and servers that start after the lock
-            // file was deleted. It takes effect at the first transaction that may write.
+            // The lock file beside the database keeps other servers away. This lock keeps other
+            // programs away, and servers that start after the lock file was deleted. It takes
+            // effect at the first transaction that may write.
             storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE")?;
             storage.conn().execute_batch("BEGIN IMMEDIATE; COMMIT")?;
         }

@@ -1,10 +1,13 @@
-//! Expressions that DynamoDB refuses and the engine carries out: it looks at operands when it meets an item, and at some of them not at all.
+//! Expressions that DynamoDB refuses and the engine carries out: it looks at operands when it meets
+//! an item, and at some of them not at all.
 //!
-//! Every expression is parsed with all of DynamoDB's checks ([`heatsink_dynamo::expression`]). Of several mistakes DynamoDB tells one. The engine
-//! knows that order for the mistakes that it finds: it is asked first, in the name of a table that does not exist, so that it neither evaluates
-//! nor writes anything.
+//! Every expression is parsed with all of DynamoDB's checks ([`heatsink_dynamo::expression`]). Of
+//! several mistakes DynamoDB tells one. The engine knows that order for the mistakes that it finds:
+//! it is asked first, in the name of a table that does not exist, so that it neither evaluates nor
+//! writes anything.
 //!
-//! Not here: conditions on keys, which need the table ([`super::key_condition`]), statements of PartiQL.
+//! Not here: conditions on keys, which need the table ([`super::key_condition`]), statements of
+//! PartiQL.
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind, Projection, Update};

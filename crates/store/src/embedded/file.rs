@@ -1,11 +1,13 @@
 //! Who may open a data file: one process at a time, and only a file that is the engine's own.
 //!
-//! Beside the file stands `FILE.lock`, which is locked (`flock`) as long as the file is open and names the process that
-//! holds it. The data file itself is not locked this way: SQLite puts POSIX locks on it, and a process loses all of those
-//! as soon as it closes any other handle of the same file. For the same reason everything here that opens the data file is
-//! closed again before SQLite opens it, under the lock.
+//! Beside the file stands `FILE.lock`, which is locked (`flock`) as long as the file is open and
+//! names the process that holds it. The data file itself is not locked this way: SQLite puts POSIX
+//! locks on it, and a process loses all of those as soon as it closes any other handle of the same
+//! file. For the same reason everything here that opens the data file is closed again before SQLite
+//! opens it, under the lock.
 //!
-//! Nothing is changed before it is known that the file belongs to the engine. Not here: reading the data.
+//! Nothing is changed before it is known that the file belongs to the engine. Not here: reading the
+//! data.
 
 use std::fs::{self, File, FileType, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -30,12 +32,12 @@ pub(super) struct DataFile {
 }
 
 impl DataFile {
-    /// Locks the file at `path`, and creates it if it does not exist. The file and those beside it are accessible only to the owner from then on,
-    /// whatever the umask.
+    /// Locks the file at `path`, and creates it if it does not exist. The file and those beside it
+    /// are accessible only to the owner from then on, whatever the umask.
     ///
     /// # Errors
-    /// `InternalServerError`, nothing changed: another process has it open, it is not a database of the engine, it is a
-    /// symbolic link or no regular file, or it cannot be opened.
+    /// `InternalServerError`, nothing changed: another process has it open, it is not a database of
+    /// the engine, it is a symbolic link or no regular file, or it cannot be opened.
     pub(super) fn hold(path: &Path) -> Result<Self, Error> {
         let name = path
             .to_str()
@@ -123,7 +125,8 @@ fn described(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// A lock file that this process holds. It is removed when it is dropped; after a kill it stays, unlocked, and does no harm.
+/// A lock file that this process holds. It is removed when it is dropped; after a kill it stays,
+/// unlocked, and does no harm.
 struct Lock {
     path: PathBuf,
     /// Locked until it is closed.
@@ -132,7 +135,8 @@ struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is still locked: a process that opened it before will notice that it was removed.
+        // While it is still locked: a process that opened it before will notice that it was
+        // removed.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -178,7 +182,8 @@ fn held(path: &Path, file: File) -> String {
     format!("is in use: {holder} has it open ({} is locked)", path.display())
 }
 
-/// Refuses a file that is not the engine's, without changing it. A missing or empty file becomes a database.
+/// Refuses a file that is not the engine's, without changing it. A missing or empty file becomes a
+/// database.
 fn examine(path: &Path) -> Result<(), String> {
     let mut start = Vec::new();
     match open(path, OpenOptions::new().read(true)) {
@@ -202,8 +207,9 @@ fn examine(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Refuses a path where only the log of a database stands: the database was moved away, perhaps under a running server, and SQLite would
-/// empty the log, with all writes in it that are not in the database yet.
+/// Refuses a path where only the log of a database stands: the database was moved away, perhaps
+/// under a running server, and SQLite would empty the log, with all writes in it that are not in
+/// the database yet.
 fn without_foreign_log(path: &Path) -> Result<(), String> {
     let found = |path: &Path| fs::symlink_metadata(path).ok().filter(|found| found.is_file());
     let length = |path: &Path| found(path).map_or(0, |found| found.len());
@@ -226,8 +232,8 @@ enum Schema {
 
 fn schema(path: &Path) -> rusqlite::Result<Schema> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // All of a database that was just made can still be in its log, which is read only with the files that come with it.
-    // Where there is no log, none of those files must appear.
+    // All of a database that was just made can still be in its log, which is read only with the
+    // files that come with it. Where there is no log, none of those files must appear.
     let logged = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let connection = if logged {
         Connection::open_with_flags(path, flags)?

@@ -1,4 +1,5 @@
-//! Values of a Query's conditions on keys that no key has: DynamoDB refuses empty ones, the engine finds nothing.
+//! Values of a Query's conditions on keys that no key has: DynamoDB refuses empty ones, the engine
+//! finds nothing.
 
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind, Operand};
 use heatsink_dynamo::key::KeyPart;

@@ -1,8 +1,9 @@
-//! The embedded store: DynamoDB's operations carried out by the dynoxide library (SQLite), in memory or in a file.
+//! The embedded store: DynamoDB's operations carried out by the dynoxide library (SQLite), in
+//! memory or in a file.
 //!
-//! A request is checked ([`heatsink_dynamo::wire`]) and read on the caller's task, carried out on the one thread that
-//! owns the database, and its answer is written on the caller's task again: the thread, which every request has to
-//! pass, does nothing but the engine's own work.
+//! A request is checked ([`heatsink_dynamo::wire`]) and read on the caller's task, carried out on
+//! the one thread that owns the database, and its answer is written on the caller's task again: the
+//! thread, which every request has to pass, does nothing but the engine's own work.
 //!
 //! Not here: partitions, capacity limits and throttling (`physics`), shards (`route`).
 
@@ -45,7 +46,8 @@ use expressions::NO_TABLE;
 pub use synchronous::Synchronous;
 use worker::Worker;
 
-/// A DynamoDB within the process. Dropping it executes the requests that it already has and closes the database.
+/// A DynamoDB within the process. Dropping it executes the requests that it already has and closes
+/// the database.
 pub struct Embedded {
     worker: Worker,
     evaluator: Evaluator,
@@ -70,12 +72,14 @@ impl Embedded {
         Self::of(Worker::start(None, env)?)
     }
 
-    /// A store that keeps its tables in a file, created if it does not exist. Beside it are SQLite's `-wal` and `-shm` while it is open, and
-    /// `.lock`. All are readable and writable only for their owner. Acknowledged writes survive `kill -9` ([`Synchronous::Normal`]).
+    /// A store that keeps its tables in a file, created if it does not exist. Beside it are
+    /// SQLite's `-wal` and `-shm` while it is open, and `.lock`. All are readable and writable only
+    /// for their owner. Acknowledged writes survive `kill -9` ([`Synchronous::Normal`]).
     ///
     /// # Errors
-    /// When another process has the file open, when it is not a database of this engine, when it is a symbolic link or no
-    /// regular file, or when it cannot be opened. A file that is refused is not changed.
+    /// When another process has the file open, when it is not a database of this engine, when it is
+    /// a symbolic link or no regular file, or when it cannot be opened. A file that is refused is
+    /// not changed.
     pub fn file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::file_with(path, Synchronous::default(), Arc::new(RealEnv))
     }
@@ -237,7 +241,8 @@ impl Embedded {
                 return finish(operation, done);
             }
         }
-        // Evaluated on the engine's thread, where no other write can come in between, so that it ends under any load.
+        // Evaluated on the engine's thread, where no other write can come in between, so that it
+        // ends under any load.
         let done = self.worker.run(body.len(), move |engine| {
             let body = match costly.look(engine)? {
                 Look::Cheap => costly.body().clone(),
@@ -250,7 +255,8 @@ impl Embedded {
     }
 }
 
-/// How often a write is evaluated again because its items changed meanwhile, before other requests have to wait for it.
+/// How often a write is evaluated again because its items changed meanwhile, before other requests
+/// have to wait for it.
 const ATTEMPTS: usize = 4;
 
 type Done = dynoxide::Result<Box<dyn Answer>>;
@@ -278,7 +284,8 @@ impl Store for Embedded {
                 match operation {
                     Operation::Query => query_end::hold(body.clone(), self.run(operation, body, |body| act::read(body, pages::query))),
                     $(Operation::$name => self.run(operation, body, |body| act::read(body, $act)),)*
-                    // The engine has no such operation; it is answered as DynamoDB answers a name it does not know.
+                    // The engine has no such operation; it is answered as DynamoDB answers a name
+                    // it does not know.
                     _ => futures::future::ready(Err(Error::bare(Code::UnknownOperationException))).boxed(),
                 }
             };

@@ -1,8 +1,9 @@
 //! Query and Scan: fetches only as many rows as a page can hold.
 //!
-//! Without a `Limit` the engine fetches every row from the start key to the end of the table, and then keeps the first megabyte: a page costs as much
-//! as the table. So each page is requested with a low estimated limit, and again with a larger limit until it ends for another reason. The answer is
-//! that of the original request.
+//! Without a `Limit` the engine fetches every row from the start key to the end of the table, and
+//! then keeps the first megabyte: a page costs as much as the table. So each page is requested with
+//! a low estimated limit, and again with a larger limit until it ends for another reason. The
+//! answer is that of the original request.
 
 use dynoxide::Result;
 use dynoxide::actions::query::{self, QueryRequest, QueryResponse};
@@ -72,7 +73,8 @@ pub(super) fn scan(engine: &Engine, request: ScanRequest) -> Result<ScanResponse
     grown(request.limit, page, |answer| answer.scanned_count)
 }
 
-/// The page under the client's `limit`: with larger and larger limits, until a smaller one than the client's did not end it.
+/// The page under the client's `limit`: with larger and larger limits, until a smaller one than the
+/// client's did not end it.
 fn grown<A>(
     limit: Option<usize>,
     page: impl Fn(Option<usize>) -> Result<A>,
@@ -95,7 +97,8 @@ mod tests {
 
     use super::*;
 
-    /// A table of `rows` of which a page holds `fit`; what each call fetched, and how many rows the answer has.
+    /// A table of `rows` of which a page holds `fit`; what each call fetched, and how many rows the
+    /// answer has.
     fn fetched(limit: Option<usize>, rows: usize, fit: usize) -> (Vec<Option<usize>>, usize) {
         let asked = RefCell::new(Vec::new());
         let page = |limit: Option<usize>| {

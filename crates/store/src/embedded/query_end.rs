@@ -1,10 +1,12 @@
 //! The inclusive end of a Query of a table, where DynamoDB gives no cursor and accepts none.
 //!
-//! Sort keys of a table are unique, so no item can follow the one at the end of `<=`, `>=` or `BETWEEN`. There DynamoDB gives no `LastEvaluatedKey`,
-//! even if `Limit` is reached with it, and refuses that key as `ExclusiveStartKey`. With the other conditions, and on indexes, it does both. In a
-//! table without sort keys no item can follow any item: DynamoDB gives no `LastEvaluatedKey`, and accepts one. The engine gives and accepts cursors
-//! everywhere, and pages that work only here would hide a defect. Source: tried with each operator in both directions on DynamoDB Local 1.11.478
-//! (docs/develop/testing.md).
+//! Sort keys of a table are unique, so no item can follow the one at the end of `<=`, `>=` or
+//! `BETWEEN`. There DynamoDB gives no `LastEvaluatedKey`, even if `Limit` is reached with it, and
+//! refuses that key as `ExclusiveStartKey`. With the other conditions, and on indexes, it does
+//! both. In a table without sort keys no item can follow any item: DynamoDB gives no
+//! `LastEvaluatedKey`, and accepts one. The engine gives and accepts cursors everywhere, and pages
+//! that work only here would hide a defect. Source: tried with each operator in both directions on
+//! DynamoDB Local 1.11.478 (docs/develop/testing.md).
 
 use bytes::Bytes;
 use futures::FutureExt;

@@ -4,8 +4,9 @@ use bytes::Bytes;
 use dynoxide::DynoxideError;
 use heatsink_dynamo::{Code, Error, Operation};
 
-/// Messages of the engine's request readers begin with one of these where they already are DynamoDB's; the second
-/// column says whether the reader's position (` at line 1 column 9`) belongs to the message.
+/// Messages of the engine's request readers begin with one of these where they already are
+/// DynamoDB's; the second column says whether the reader's position (` at line 1 column 9`) belongs
+/// to the message.
 const MARKS: [(&str, bool, Kind); 5] = [
     ("SERIALIZATION_AS_READ:", true, Kind::Serialization),
     ("SERIALIZATION:", false, Kind::Serialization),
@@ -40,8 +41,8 @@ pub(super) fn unreadable(operation: Operation, why: &serde_json::Error) -> Error
             };
         }
     }
-    // The wire checks leave the reader only what they do not judge. Its other texts speak of Rust's types: not for
-    // a client.
+    // The wire checks leave the reader only what they do not judge. Its other texts speak of Rust's
+    // types: not for a client.
     if why.is_data() && bare.contains("AttributeValue") {
         Error::validation(
             "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
@@ -59,7 +60,8 @@ pub(super) fn refused(operation: Operation, why: DynoxideError) -> Error {
         return of_the_request(operation, message);
     }
     let mut error = Error::from_wire(why.status_code(), Bytes::from(why.to_json()));
-    // Set again, members are written in order of their names; the engine's own text has them in the order of a hash map.
+    // Set again, members are written in order of their names; the engine's own text has them in the
+    // order of a hash map.
     for (name, value) in std::mem::take(&mut error.members) {
         error = error.with(&name, value);
     }

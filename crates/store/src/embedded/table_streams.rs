@@ -1,4 +1,5 @@
-//! Table operations that turn a stream on or off: what they did is noted at once, and told under the stream's label.
+//! Table operations that turn a stream on or off: what they did is noted at once, and told under
+//! the stream's label.
 
 use dynoxide::Result;
 use dynoxide::actions::create_table::{self, CreateTableRequest, CreateTableResponse};

@@ -1,7 +1,7 @@
 //! The table of transactions' tokens, in the same database as the items.
 //!
-//! DynamoDB forgets a token ten minutes after the request that first used it, and so does this. Time is the wall clock, because the monotonic clock
-//! does not continue across a restart.
+//! DynamoDB forgets a token ten minutes after the request that first used it, and so does this.
+//! Time is the wall clock, because the monotonic clock does not continue across a restart.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 /// How long a token is remembered, in milliseconds.
 const REMEMBERED: u64 = 10 * 60 * 1000;
-/// The most old tokens that one request clears away. It is more than a request adds, so they never pile up.
+/// The most old tokens that one request clears away. It is more than a request adds, so they never
+/// pile up.
 const CLEARED: u32 = 100;
 
 /// DynamoDB allows no colon in a table's name, so no table of a client can have this one.
@@ -39,8 +40,8 @@ pub(super) fn prepare(connection: &Connection) -> Result<()> {
     Ok(connection.execute_batch(SCHEMA)?)
 }
 
-/// The digest of the request that used the token within the ten minutes before `now`, and what a replay of it costs. `now` is in
-/// milliseconds since 1970.
+/// The digest of the request that used the token within the ten minutes before `now`, and what a
+/// replay of it costs. `now` is in milliseconds since 1970.
 pub(super) fn find(
     connection: &Connection,
     operation: Operation,

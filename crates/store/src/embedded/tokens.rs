@@ -1,7 +1,9 @@
-//! `ClientRequestToken` of transactions: a repeated request is executed once, also across a restart.
+//! `ClientRequestToken` of transactions: a repeated request is executed once, also across a
+//! restart.
 //!
-//! A token is recorded in the same SQLite transaction as its writes, so after a kill either both exist or neither. The engine library begins and ends
-//! a transaction of its own for each request; while one of ours is open, SQLite's authorizer turns those statements into no-ops.
+//! A token is recorded in the same SQLite transaction as its writes, so after a kill either both
+//! exist or neither. The engine library begins and ends a transaction of its own for each request;
+//! while one of ours is open, SQLite's authorizer turns those statements into no-ops.
 //!
 //! Not here: how tokens are stored, and for how long ([`super::token_table`]).
 
@@ -89,8 +91,8 @@ fn digested(request: &impl serde::Serialize) -> Result<Vec<u8>> {
     Ok(Sha256::digest(&text).to_vec())
 }
 
-/// `ExecuteTransaction`. The token of a transaction that only reads is checked like any other, but repeated reads are
-/// carried out again: their answers are not kept.
+/// `ExecuteTransaction`. The token of a transaction that only reads is checked like any other, but
+/// repeated reads are carried out again: their answers are not kept.
 pub(super) fn execute_transaction(
     engine: &Engine,
     mut request: ExecuteTransactionRequest,
@@ -140,7 +142,8 @@ pub(super) fn execute_transaction(
     }
 }
 
-/// Whether the request is valid up to its token; otherwise the engine refuses it with its own error.
+/// Whether the request is valid up to its token; otherwise the engine refuses it with its own
+/// error.
 fn usable(token: Option<&str>, enums: &[&Option<String>]) -> bool {
     const VALUES: [&str; 4] = ["NONE", "TOTAL", "INDEXES", "SIZE"];
     token.is_some_and(|token| token.len() <= LONGEST)
@@ -217,8 +220,8 @@ fn without_transactions(context: AuthContext<'_>) -> Authorization {
     }
 }
 
-/// Table and key of what an action writes or checks, the key as the engine stores it; nothing where the engine will
-/// refuse the action.
+/// Table and key of what an action writes or checks, the key as the engine stores it; nothing where
+/// the engine will refuse the action.
 fn located(engine: &Engine, action: &TransactWriteItem) -> Option<(String, String, String)> {
     let (table, item): (&str, &Item) = match action {
         TransactWriteItem { put: Some(put), .. } => (&put.table_name, &put.item),
@@ -242,8 +245,9 @@ fn replayed(units: &Units, mode: &Option<String>) -> Option<Vec<ConsumedCapacity
     types::build_transactional_capacity(units, mode, types::transactional_read_capacity)
 }
 
-/// What reading the items of a transaction costs whose writes cost `consumed`. Exact where the items of a table are of one
-/// size in units; the engine does not tell the sizes of single statements.
+/// What reading the items of a transaction costs whose writes cost `consumed`. Exact where the
+/// items of a table are of one size in units; the engine does not tell the sizes of single
+/// statements.
 fn read_units(consumed: &[ConsumedCapacity], statements: usize) -> Units {
     let factor = types::TRANSACTIONAL_CAPACITY_FACTOR;
     #[allow(clippy::cast_precision_loss, reason = "at most 100 statements")]

@@ -1,9 +1,10 @@
 //! The thread that owns the database.
 //!
-//! The engine is one lock around one SQLite connection, so more threads would only wait for each other; a pool of blocking threads would also cost a
-//! wake-up of a cold thread for every request.
+//! The engine is one lock around one SQLite connection, so more threads would only wait for each
+//! other; a pool of blocking threads would also cost a wake-up of a cold thread for every request.
 //!
-//! Short jobs pass long ones: of the waiting jobs, requests of up to [`SHORT`] bytes come first, and a longer one after every [`PASSING`] of them.
+//! Short jobs pass long ones: of the waiting jobs, requests of up to [`SHORT`] bytes come first,
+//! and a longer one after every [`PASSING`] of them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,8 +22,9 @@ use super::engine::Engine;
 use super::file::DataFile;
 use super::synchronous::Synchronous;
 
-/// The engine reads expressions and statements by recursion, one level for each parenthesis; both are at most 8 KB
-/// of text, and this holds that many levels many times over. Only what is touched is ever real memory.
+/// The engine reads expressions and statements by recursion, one level for each parenthesis; both
+/// are at most 8 KB of text, and this holds that many levels many times over. Only what is touched
+/// is ever real memory.
 const STACK: usize = 256 << 20;
 
 /// The largest request, in bytes, that counts as a short job.
@@ -66,7 +68,8 @@ impl Worker {
         Ok(Worker { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs `job`, of a request of so many bytes, on the database. It runs to its end even if its caller has gone.
+    /// Runs `job`, of a request of so many bytes, on the database. It runs to its end even if its
+    /// caller has gone.
     ///
     /// # Errors
     /// `InternalServerError`, its outcome unknown, when the engine panicked.
@@ -84,7 +87,8 @@ impl Worker {
         await_answer(answered).await
     }
 
-    /// Runs `job`, of a request of so many bytes that changes nothing, on the database, unless its caller has gone before it starts.
+    /// Runs `job`, of a request of so many bytes that changes nothing, on the database, unless its
+    /// caller has gone before it starts.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -153,7 +157,8 @@ impl DatabaseSource {
         static STORES: AtomicU64 = AtomicU64::new(0);
         let location = match file {
             None => {
-                // SQLite's name for a database in this process's memory that several connections can open.
+                // SQLite's name for a database in this process's memory that several connections
+                // can open.
                 let number = STORES.fetch_add(1, Ordering::Relaxed);
                 let name = format!("file:heatsink-{number}?mode=memory&cache=shared");
                 let keeper = Storage::new(&name).map_err(|why| unopened(&name, &why))?;
@@ -232,7 +237,8 @@ fn work(source: &DatabaseSource, engine: Engine, todo: &mpsc::Receiver<Job>) {
         // Without a database the job is dropped, and its caller told.
         let Some(engine) = &open else { continue };
         if catch_unwind(AssertUnwindSafe(|| (job.act)(engine))).is_err() {
-            // Closing this connection lets SQLite roll back what the panic left half done; the next job opens another.
+            // Closing this connection lets SQLite roll back what the panic left half done; the next
+            // job opens another.
             open = None;
         }
     }

@@ -1,5 +1,5 @@
-//! `BatchGetItem` and `BatchWriteItem`: items that their partitions throttle are returned as unprocessed, and the others are executed (AWS, "Error
-//! handling").
+//! `BatchGetItem` and `BatchWriteItem`: items that their partitions throttle are returned as
+//! unprocessed, and the others are executed (AWS, "Error handling").
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -119,7 +119,8 @@ struct Admitted<'a> {
 }
 
 impl<S: Store> Partitioned<S> {
-    /// Admits each entry on its own: first by its own partition, then, with what the writes will find, by all they touch.
+    /// Admits each entry on its own: first by its own partition, then, with what the writes will
+    /// find, by all they touch.
     async fn admit_entries(&self, now: u64, entries: Vec<Entry<'_>>) -> Admitted<'_> {
         let first = |entry: &Entry<'_>| match entry {
             Entry::Read(demand) => vec![*demand],
@@ -181,8 +182,8 @@ fn of_entry<'a>(group: &Group<'a>, entry: &'a [u8], table: &Arc<TableInfo>) -> E
     asked.map_or(Entry::Unknown, Entry::Write)
 }
 
-/// Whether two entries have one primary key. DynamoDB refuses such a batch as a whole, and a reduced one must not get
-/// around that.
+/// Whether two entries have one primary key. DynamoDB refuses such a batch as a whole, and a
+/// reduced one must not get around that.
 fn repeats(groups: &[Group<'_>], tables: &[Option<Arc<TableInfo>>]) -> bool {
     groups.iter().zip(tables).any(|(group, table)| {
         let Some(table) = table else { return false };

@@ -1,4 +1,5 @@
-//! Reads the consumed capacity of a request from the store, without showing it to a client that did not ask for it.
+//! Reads the consumed capacity of a request from the store, without showing it to a client that did
+//! not ask for it.
 
 use std::collections::HashMap;
 
@@ -67,7 +68,8 @@ impl Consumed {
     }
 }
 
-/// The request with more capacity detail, if the client asked for too little. `detailed`: indexes are needed separately.
+/// The request with more capacity detail, if the client asked for too little. `detailed`: indexes
+/// are needed separately.
 ///
 /// # Errors
 /// `SerializationException` if the body is not a JSON object.

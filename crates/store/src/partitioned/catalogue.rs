@@ -1,4 +1,5 @@
-//! The partition layer's data of each table: names, ARNs, keys, capacity. Read from table descriptions.
+//! The partition layer's data of each table: names, ARNs, keys, capacity. Read from table
+//! descriptions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ pub(super) struct IndexInfo {
     pub projection: Projection,
 }
 
-/// A key: one partition attribute and at most one sort attribute; an index may have up to four of each (AWS, "Global secondary indexes").
+/// A key: one partition attribute and at most one sort attribute; an index may have up to four of
+/// each (AWS, "Global secondary indexes").
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Key {
     pub partition: Vec<AttributeDefinition>,
@@ -75,7 +77,8 @@ impl TableInfo {
         index.and_then(|name| self.index(name)).map_or(&self.arn, |index| &index.arn)
     }
 
-    /// Reads a table description as `DescribeTable` gives it; `None` if it lacks what is needed here.
+    /// Reads a table description as `DescribeTable` gives it; `None` if it lacks what is needed
+    /// here.
     pub(super) fn read(description: &[u8]) -> Option<TableInfo> {
         let told: Description = serde_json::from_slice(description).ok()?;
         let types: HashMap<String, KeyType> =

@@ -1,4 +1,5 @@
-//! The effect of a write of one item: its demands on the partitions of the table and the indexes, and the bytes that it stores there.
+//! The effect of a write of one item: its demands on the partitions of the table and the indexes,
+//! and the bytes that it stores there.
 
 use heatsink_dynamo::capacity::write_units;
 use heatsink_physics::{Access, Demand, EntryWrite, KeyPosition, KeyRange, ResourceId, Units};
@@ -22,7 +23,8 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Of a write at `place` that finds `before` and leaves `after`. `times`: 1, in a transaction 2.
+    /// Of a write at `place` that finds `before` and leaves `after`. `times`: 1, in a
+    /// transaction 2.
     pub(super) fn of(
         table: &TableInfo,
         place: KeyRange,

@@ -16,7 +16,8 @@ pub(super) fn single(operation: Operation, body: &[u8], table: &TableInfo) -> Ve
     if operation == Operation::GetItem {
         return vec![read(key, table, access, units)];
     }
-    // A local index lives in its table's partitions; one that does not exist is the store's to refuse.
+    // A local index lives in its table's partitions; one that does not exist is the store's to
+    // refuse.
     let index = index.and_then(|name| json::string(name).ok()).and_then(|name| table.index(&name));
     let place = match (operation, index) {
         (Operation::Scan, _) => KeyRange::All,
@@ -26,7 +27,8 @@ pub(super) fn single(operation: Operation, body: &[u8], table: &TableInfo) -> Ve
     vec![Demand { on: index.map_or(table.id, |index| index.id), access, place, units }]
 }
 
-/// The lower bound of a read: half a unit, or one if it is strongly consistent (AWS, "Read and write operations").
+/// The lower bound of a read: half a unit, or one if it is strongly consistent (AWS, "Read and
+/// write operations").
 pub(super) fn read_bound(consistent: Option<&[u8]>) -> Units {
     if consistent == Some(b"true") { Units::ONE } else { Units::HALF }
 }

@@ -16,7 +16,8 @@ use super::{refusal, report, settle};
 
 pub(super) struct Gate {
     env: Arc<dyn Env>,
-    /// One lock for all: what is done under it takes a fraction of a microsecond (benches/gate.rs of the physics).
+    /// One lock for all: what is done under it takes a fraction of a microsecond (benches/gate.rs
+    /// of the physics).
     tables: Mutex<Tables>,
     known: RwLock<HashMap<Arc<str>, Arc<TableInfo>>>,
     kept: Option<PartitionFile>,
@@ -46,7 +47,8 @@ impl Gate {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// Takes in a table's description: a new table, a new incarnation, or changed capacity and indexes.
+    /// Takes in a table's description: a new table, a new incarnation, or changed capacity and
+    /// indexes.
     pub(super) fn learn(&self, mut info: TableInfo) {
         let now = self.now();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -221,8 +223,9 @@ impl Gate {
         Some(report::document(table, now, &resources))
     }
 
-    /// The time. A request is admitted as of the moment it came, not of the moment it was read: large ones take longer to
-    /// read, and would find more tokens than small ones that came with them.
+    /// The time. A request is admitted as of the moment it came, not of the moment it was read:
+    /// large ones take longer to read, and would find more tokens than small ones that came with
+    /// them.
     pub(super) fn now(&self) -> u64 {
         self.env.now().0
     }

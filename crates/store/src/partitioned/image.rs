@@ -38,7 +38,8 @@ impl Image {
         item_size(&self.item)
     }
 
-    /// What an index with this key and projection holds of it, and where; `None` if the item lacks a part of the key.
+    /// What an index with this key and projection holds of it, and where; `None` if the item lacks
+    /// a part of the key.
     pub(super) fn entry(
         &self,
         table: &Key,

@@ -1,4 +1,5 @@
-//! The write of one item: which item it is, what the item is after it, and the locks that serialize writes of one item.
+//! The write of one item: which item it is, what the item is after it, and the locks that serialize
+//! writes of one item.
 //!
 //! Not here: reading the item, and admitting the write (`writing`).
 
@@ -89,7 +90,8 @@ impl<'a> ItemWrite<'a> {
             Act::Check(_) => before.map(|image| Image::of(image.item().clone())),
             Act::Update(key, request) => {
                 let item = before.map_or_else(|| read_item(key).ok(), |image| Some(image.item().clone()))?;
-                // The store refuses an update that cannot be applied. The legacy form is assumed to change nothing.
+                // The store refuses an update that cannot be applied. The legacy form is assumed to
+                // change nothing.
                 let updated = update(request).and_then(|update| update.apply(&item).ok());
                 Some(Image::of(updated.unwrap_or(item)))
             }
@@ -104,7 +106,8 @@ fn update(request: &[u8]) -> Option<Update> {
     Update::parse(&expression, &Bindings::read(names, values).ok()?).ok()
 }
 
-/// Locks that serialize the writes of one item. Items share locks by hash; there are more locks than one engine has writes at once.
+/// Locks that serialize the writes of one item. Items share locks by hash; there are more locks
+/// than one engine has writes at once.
 pub(super) struct ItemLocks(Vec<Mutex<()>>);
 
 const LOCKS: usize = 256;

@@ -7,8 +7,8 @@ use heatsink_physics::{KeyPosition, KeyRange, SortKey, position};
 
 use super::catalogue::Key;
 
-/// The place of an item or of a primary key in a table or index; `None` if it lacks the key (an index then has no entry
-/// for it) or if the key is not well formed (the store refuses it).
+/// The place of an item or of a primary key in a table or index; `None` if it lacks the key (an
+/// index then has no entry for it) or if the key is not well formed (the store refuses it).
 pub(super) fn item(item: &[u8], key: &Key) -> Option<KeyPosition> {
     let mut sort = key.sort.iter();
     if !sort.all(|attribute| value(item, attribute).is_some()) {
@@ -17,7 +17,8 @@ pub(super) fn item(item: &[u8], key: &Key) -> Option<KeyPosition> {
     point(item, key)
 }
 
-/// The place of a `Key` in its table. [`KeyRange::Unknown`] if it is not well formed: the store refuses it.
+/// The place of a `Key` in its table. [`KeyRange::Unknown`] if it is not well formed: the store
+/// refuses it.
 pub(super) fn primary_key(raw: Option<&[u8]>, key: &Key) -> KeyRange {
     raw.and_then(|raw| point(raw, key)).map_or(KeyRange::Unknown, KeyRange::At)
 }
@@ -49,8 +50,9 @@ pub(super) fn identity(item: &[u8], key: &Key) -> Option<Vec<u8>> {
     Some(identity)
 }
 
-/// The place that a `Query` reads: the item collection of the values its key condition sets the partition key equal to.
-/// [`KeyRange::Unknown`] if the condition does not do so: the store refuses it.
+/// The place that a `Query` reads: the item collection of the values its key condition sets the
+/// partition key equal to. [`KeyRange::Unknown`] if the condition does not do so: the store refuses
+/// it.
 pub(super) fn query(body: &[u8], key: &Key) -> KeyRange {
     let names =
         ["KeyConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues", "KeyConditions"];
@@ -73,8 +75,8 @@ pub(super) fn query(body: &[u8], key: &Key) -> KeyRange {
     found.map_or(KeyRange::Unknown, KeyRange::collection)
 }
 
-/// All `name = :value` of a key condition. In a valid one (comparisons joined by `AND`) the partition key stands in
-/// exactly one; nothing more of the grammar matters here.
+/// All `name = :value` of a key condition. In a valid one (comparisons joined by `AND`) the
+/// partition key stands in exactly one; nothing more of the grammar matters here.
 fn equalities(expression: &str) -> Vec<(&str, &str)> {
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '#' | ':' | '-' | '.');
     let mut tokens = Vec::new();
@@ -116,7 +118,8 @@ fn hashed<'a>(
     if let [attribute] = partition {
         return Some(position(&read(value(attribute)?, attribute)?));
     }
-    // Several partition attributes of an index are hashed together (AWS, "Global secondary indexes").
+    // Several partition attributes of an index are hashed together (AWS, "Global secondary
+    // indexes").
     let mut together = Vec::new();
     for attribute in partition {
         part(&mut together, &read(value(attribute)?, attribute)?);

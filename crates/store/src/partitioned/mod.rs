@@ -1,7 +1,10 @@
-//! DynamoDB's partitions in front of a store that has none: the same throttles, with the same errors.
+//! DynamoDB's partitions in front of a store that has none: the same throttles, with the same
+//! errors.
 //!
-//! Each request is admitted by the token buckets that it touches ([`heatsink_physics`]), executed by the store behind, and then charged the cost that
-//! the store reports. docs/explain/partitions.md says what is modelled and what is not; docs/develop/decisions/0002-admission.md why requests pay afterwards.
+//! Each request is admitted by the token buckets that it touches ([`heatsink_physics`]), executed
+//! by the store behind, and then charged the cost that the store reports.
+//! docs/explain/partitions.md says what is modelled and what is not;
+//! docs/develop/decisions/0002-admission.md why requests pay afterwards.
 //!
 //! Not here: the buckets themselves, sharding. PartiQL requests pass unmetered.
 
@@ -49,8 +52,9 @@ pub struct Partitioned<S> {
 }
 
 impl<S: Store> Partitioned<S> {
-    /// Puts partitions in front of a store, and reads all items of its tables once, for the bytes of each partition. Partitions are not stored:
-    /// every table starts with those that its present capacity gives it.
+    /// Puts partitions in front of a store, and reads all items of its tables once, for the bytes
+    /// of each partition. Partitions are not stored: every table starts with those that its present
+    /// capacity gives it.
     ///
     /// # Errors
     /// The store's own, when it cannot list or describe its tables.
@@ -58,10 +62,12 @@ impl<S: Store> Partitioned<S> {
         Partitioned { inner, gate: Gate::new(env, quotas), item_locks: ItemLocks::new() }.learned().await
     }
 
-    /// As [`Partitioned::start`]; the partitions are those kept in `file`, and are kept there from now on.
+    /// As [`Partitioned::start`]; the partitions are those kept in `file`, and are kept there from
+    /// now on.
     ///
     /// # Errors
-    /// The store's own, and `InternalServerError` if the file cannot be read or is not what was written.
+    /// The store's own, and `InternalServerError` if the file cannot be read or is not what was
+    /// written.
     pub async fn start_kept(inner: S, env: Arc<dyn Env>, quotas: Quotas, file: &Path) -> Result<Self, Error> {
         Partitioned { inner, gate: Gate::kept(env, quotas, file)?, item_locks: ItemLocks::new() }
             .learned()
@@ -93,7 +99,8 @@ impl<S: Store> Partitioned<S> {
         }
     }
 
-    /// The partitions of a table and of its global indexes at this moment; `None` for a table that is not known.
+    /// The partitions of a table and of its global indexes at this moment; `None` for a table that
+    /// is not known.
     pub fn snapshot(&self, table: &str) -> Option<Vec<ResourceSnapshot>> {
         self.gate.snapshot(table)
     }
@@ -103,8 +110,9 @@ impl<S: Store> Partitioned<S> {
         self.gate.report(table)
     }
 
-    /// Counts so many bytes as stored under a partition key of a table, as if items held them: so a full item collection can be tried without
-    /// writing its 10 GB. A table that is not known stays as it is.
+    /// Counts so many bytes as stored under a partition key of a table, as if items held them: so a
+    /// full item collection can be tried without writing its 10 GB. A table that is not known stays
+    /// as it is.
     pub fn assume_stored(&self, table: &str, key: &[u8], bytes: u64) {
         let Some(info) = self.gate.table(table) else { return };
         let point = KeyPosition::first(position(key));
@@ -137,7 +145,8 @@ impl<S: Store> Partitioned<S> {
         }
     }
 
-    /// Executes an admitted request and charges its cost. `detailed`: the cost of indexes is needed separately.
+    /// Executes an admitted request and charges its cost. `detailed`: the cost of indexes is needed
+    /// separately.
     async fn metered(
         &self,
         operation: Operation,
@@ -160,8 +169,8 @@ impl<S: Store> Partitioned<S> {
         }
     }
 
-    /// A request on a table itself. Its answer is not always the last word (a table is `UPDATING` for a while), so after
-    /// an update the store is asked again.
+    /// A request on a table itself. Its answer is not always the last word (a table is `UPDATING`
+    /// for a while), so after an update the store is asked again.
     async fn administer(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
         if matches!(operation, Operation::CreateTable | Operation::UpdateTable) {
             let name =

@@ -1,7 +1,9 @@
-//! Stores the partitions of a data file's tables in a file beside it. Partitions are never merged, so they must outlive the process.
+//! Stores the partitions of a data file's tables in a file beside it. Partitions are never merged,
+//! so they must outlive the process.
 //!
-//! The file is one JSON document, replaced as a whole: written to a temporary file, flushed, renamed. It is written after the answer of its request:
-//! a crash in between forgets the last split, which will then happen again.
+//! The file is one JSON document, replaced as a whole: written to a temporary file, flushed,
+//! renamed. It is written after the answer of its request: a crash in between forgets the last
+//! split, which will then happen again.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -58,7 +60,8 @@ impl PartitionFile {
     /// Reads the file at `path`; empty if it does not exist.
     ///
     /// # Errors
-    /// `InternalServerError` if the file cannot be read or is not what was written: partitions are not forgotten in silence.
+    /// `InternalServerError` if the file cannot be read or is not what was written: partitions are
+    /// not forgotten in silence.
     pub(super) fn open(path: &Path) -> Result<(PartitionFile, Found), Error> {
         let refuse = |problem: String| {
             let way_out = "remove the file to start with the partitions that the tables' capacity gives them";

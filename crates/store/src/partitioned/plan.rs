@@ -1,4 +1,5 @@
-//! The capacity changes that a `CreateTable` or `UpdateTable` asks for, of a table and its global indexes.
+//! The capacity changes that a `CreateTable` or `UpdateTable` asks for, of a table and its global
+//! indexes.
 
 use heatsink_dynamo::Operation;
 use heatsink_physics::{Mode, Plan};

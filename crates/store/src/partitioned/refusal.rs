@@ -13,8 +13,9 @@ const TABLE_ON_DEMAND: &str = "Throughput exceeds the current capacity of your t
 const INDEX_ON_DEMAND: &str = "Throughput exceeds the current capacity for one or more global secondary indexes. DynamoDB is automatically scaling your index so please try again shortly.";
 const MAXIMUM: &str = "Throughput exceeds the maximum OnDemandThroughput configured on table or index";
 
-/// The error for a request that was refused. The first throttle decides its type: `ProvisionedThroughputExceededException`
-/// for a provisioned table or index, `ThrottlingException` for one on demand (AWS, "Error handling", and the service model). `arn` names a table or index.
+/// The error for a request that was refused. The first throttle decides its type:
+/// `ProvisionedThroughputExceededException` for a provisioned table or index, `ThrottlingException`
+/// for one on demand (AWS, "Error handling", and the service model). `arn` names a table or index.
 pub(super) fn error(throttles: &[Throttle], arn: impl Fn(ResourceId) -> Option<String>) -> Error {
     let mut reasons = Vec::new();
     for throttle in throttles {
@@ -28,13 +29,15 @@ pub(super) fn error(throttles: &[Throttle], arn: impl Fn(ResourceId) -> Option<S
             Error::new(Code::ProvisionedThroughputExceededException, message(first))
                 .with("ThrottlingReasons", reasons.into())
         }
-        // SDKs read the lower-case member here and nothing else (AWS, "Error handling", and the service model).
+        // SDKs read the lower-case member here and nothing else (AWS, "Error handling", and the
+        // service model).
         first => Error::new(Code::ThrottlingException, first.map_or(TABLE_ON_DEMAND, message))
             .with("throttlingReasons", reasons.into()),
     }
 }
 
-/// The error for a transaction of which some of `count` items were refused. `owners` tells each demand's item.
+/// The error for a transaction of which some of `count` items were refused. `owners` tells each
+/// demand's item.
 pub(super) fn cancelled(throttles: &[Throttle], owners: &[usize], count: usize) -> Error {
     let mut reasons = vec![json!({ "Code": "None" }); count];
     let mut codes = vec!["None"; count];
@@ -51,7 +54,8 @@ pub(super) fn cancelled(throttles: &[Throttle], owners: &[usize], count: usize) 
         .with("CancellationReasons", reasons.into())
 }
 
-/// The error for a transaction of `count` items of which the `nth` has no room in its item collection.
+/// The error for a transaction of `count` items of which the `nth` has no room in its item
+/// collection.
 pub(super) fn full(nth: usize, count: usize) -> Error {
     const CODE: &str = "ItemCollectionSizeLimitExceeded";
     let of = |item: usize| {

@@ -3,7 +3,8 @@
 use heatsink_physics::{Health, Mode, PartitionSnapshot, ResourceSnapshot};
 use serde_json::{Value, json};
 
-/// One document: the table's own partitions, then those of each global index. `now`: nanoseconds on the model's clock.
+/// One document: the table's own partitions, then those of each global index. `now`: nanoseconds on
+/// the model's clock.
 pub(super) fn document(table: &str, now: u64, resources: &[ResourceSnapshot]) -> Value {
     let resources: Vec<Value> = resources.iter().map(|resource| of_resource(now, resource)).collect();
     json!({ "table": table, "resources": resources })

@@ -11,9 +11,10 @@ use heatsink_physics::{Access, Demand, KeyRange, Units};
 use super::capacity::Consumed;
 use super::catalogue::TableInfo;
 
-/// What a request's demands have to pay in all, bounds included. A table's figure is shared among its demands: each its
-/// lower bound, and an equal share of what is above the bounds. The second part is what no demand stood for: index
-/// writes of an update or a delete, of which only the index is known.
+/// What a request's demands have to pay in all, bounds included. A table's figure is shared among
+/// its demands: each its lower bound, and an equal share of what is above the bounds. The second
+/// part is what no demand stood for: index writes of an update or a delete, of which only the index
+/// is known.
 pub(super) fn costs(
     demands: &[Demand],
     consumed: &[Consumed],
@@ -58,7 +59,8 @@ pub(super) fn costs_of_failure(
     index: impl Fn(&Demand) -> bool,
 ) -> Vec<Units> {
     let cost = |demand: &Demand| match error.code {
-        // A failed condition is paid for, a cancelled transaction too; neither wrote an index (AWS, "Read and write operations").
+        // A failed condition is paid for, a cancelled transaction too; neither wrote an index (AWS,
+        // "Read and write operations").
         Code::ConditionalCheckFailedException | Code::TransactionCanceledException if index(demand) => {
             Units::ZERO
         }

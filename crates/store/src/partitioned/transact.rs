@@ -1,4 +1,5 @@
-//! `TransactGetItems` and `TransactWriteItems`: if one item is throttled the whole request is cancelled (AWS, "Error handling").
+//! `TransactGetItems` and `TransactWriteItems`: if one item is throttled the whole request is
+//! cancelled (AWS, "Error handling").
 
 use std::borrow::Cow;
 

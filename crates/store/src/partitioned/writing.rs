@@ -1,8 +1,9 @@
-//! Writes: the items are read first, so that the cost in the table and in each index, and its partition, are known before the write is admitted
-//! (docs/develop/decisions/0002-admission.md).
+//! Writes: the items are read first, so that the cost in the table and in each index, and its
+//! partition, are known before the write is admitted (docs/develop/decisions/0002-admission.md).
 //!
-//! The writes of one item are serialized from that read to their end, so that the read stays valid. Writes that do not pass here (PartiQL, time to
-//! live) can invalidate it; then the store's own figures are charged all the same, and the bytes of a partition are off by that item.
+//! The writes of one item are serialized from that read to their end, so that the read stays valid.
+//! Writes that do not pass here (PartiQL, time to live) can invalidate it; then the store's own
+//! figures are charged all the same, and the bytes of a partition are off by that item.
 
 use bytes::Bytes;
 use futures::lock::MutexGuard;
@@ -24,7 +25,8 @@ pub(super) struct Ready<'a> {
 }
 
 impl<S: Store> Partitioned<S> {
-    /// Locks the items and reads them. No other request writes them until the returned value is dropped.
+    /// Locks the items and reads them. No other request writes them until the returned value is
+    /// dropped.
     pub(super) async fn ready(&self, writes: &[ItemWrite<'_>]) -> Ready<'_> {
         let locks = self.item_locks.take(writes).await;
         let mut changes = Vec::with_capacity(writes.len());

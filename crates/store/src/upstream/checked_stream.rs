@@ -1,7 +1,8 @@
 //! A socket to an upstream that asks for the right of the request under way before each write.
 //!
-//! A large request takes many writes, and the process may be stopped between two of them, for longer than its lease. So the right holds for one write:
-//! whoever drives the connection checks the request's permit, grants a write, and grants the next one when the socket wants it.
+//! A large request takes many writes, and the process may be stopped between two of them, for
+//! longer than its lease. So the right holds for one write: whoever drives the connection checks
+//! the request's permit, grants a write, and grants the next one when the socket wants it.
 
 use std::io;
 use std::pin::Pin;
@@ -18,7 +19,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-/// What may be written. Orderings are relaxed: a stream and whoever drives it are polled by one task.
+/// What may be written. Orderings are relaxed: a stream and whoever drives it are polled by one
+/// task.
 #[derive(Debug, Default)]
 pub(super) struct Right {
     next: AtomicU8,
@@ -34,7 +36,8 @@ const NONE: u8 = 2;
 const WANTED: u8 = 3;
 
 impl Right {
-    /// A request begins. Where it has to ask, its first write is granted: it has just been asked for.
+    /// A request begins. Where it has to ask, its first write is granted: it has just been asked
+    /// for.
     pub(super) fn begin(&self, asks: bool) {
         self.sent.store(false, Ordering::Relaxed);
         self.next.store(if asks { GRANTED } else { FREE }, Ordering::Relaxed);
@@ -64,8 +67,8 @@ impl Right {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Whether the next write may be done now. A grant is used up also where the socket then takes nothing: by the time it does, the process may
-    /// have been stopped.
+    /// Whether the next write may be done now. A grant is used up also where the socket then takes
+    /// nothing: by the time it does, the process may have been stopped.
     fn take(&self) -> bool {
         match self.next.load(Ordering::Relaxed) {
             FREE => true,
@@ -105,7 +108,8 @@ impl CheckedStream {
         write: impl FnOnce(Pin<&mut TokioIo<TcpStream>>, &mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if !self.right.take() {
-            // Who drives the connection looks whether a write was held back, so nobody has to be woken.
+            // Who drives the connection looks whether a write was held back, so nobody has to be
+            // woken.
             return Poll::Pending;
         }
         let written = write(Pin::new(&mut self.socket), cx);
@@ -118,7 +122,8 @@ impl CheckedStream {
 
 impl Drop for CheckedStream {
     fn drop(&mut self) {
-        // The request was given up: the system throws away what it has not sent yet, and resets the connection.
+        // The request was given up: the system throws away what it has not sent yet, and resets the
+        // connection.
         if self.right.next.load(Ordering::Relaxed) != FREE {
             let _ = self.socket.inner().set_zero_linger();
         }

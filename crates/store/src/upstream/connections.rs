@@ -1,7 +1,8 @@
 //! Keep-alive connections to one endpoint.
 //!
-//! A request drives its connection on its own task, which halves the cost of a forwarded request against a client that gives each connection a task
-//! of its own. Idle connections are checked when they are used again. At most [`Bounds::connections`] are open at once; further requests wait for
+//! A request drives its connection on its own task, which halves the cost of a forwarded request
+//! against a client that gives each connection a task of its own. Idle connections are checked when
+//! they are used again. At most [`Bounds::connections`] are open at once; further requests wait for
 //! one.
 
 use std::future::poll_fn;
@@ -30,7 +31,8 @@ use super::checked_stream::{CheckedConnector, CheckedStream, Right};
 use super::endpoint::Endpoint;
 use crate::Permit;
 
-/// A connection that was idle for longer is not used again: the other side may be closing it right now.
+/// A connection that was idle for longer is not used again: the other side may be closing it right
+/// now.
 const IDLE_FOR: Duration = Duration::from_secs(20);
 /// The largest answer taken, in bytes. DynamoDB's are at most 16 MB of items, in JSON.
 const ANSWER: usize = 64 * 1024 * 1024;
@@ -93,7 +95,8 @@ impl Driver {
 struct Link {
     sender: SendRequest<Full<Bytes>>,
     driver: Driver,
-    /// When the answer under way is late. One timer serves all requests of a connection: moving it on takes no lock, as making one does.
+    /// When the answer under way is late. One timer serves all requests of a connection: moving it
+    /// on takes no lock, as making one does.
     deadline: Pin<Box<Sleep>>,
     /// Whether it carried a request before.
     used: bool,
@@ -106,8 +109,8 @@ pub(super) struct Connections {
     bounds: Bounds,
     env: Arc<dyn Env>,
     idle: Mutex<Vec<Link>>,
-    /// A permit for each request that may hold a connection. A connection is only made where none is idle, so no more are open than
-    /// there are permits.
+    /// A permit for each request that may hold a connection. A connection is only made where none
+    /// is idle, so no more are open than there are permits.
     free: Semaphore,
     waited: Counter,
     refused: Counter,
@@ -118,7 +121,8 @@ impl Connections {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
-        // What the system has taken and not sent by then is of no use to anybody: its answer is late.
+        // What the system has taken and not sent by then is of no use to anybody: its answer is
+        // late.
         #[cfg(target_os = "linux")]
         tcp.set_tcp_user_timeout(Some(bounds.answer));
         let connector = HttpsConnectorBuilder::new()
@@ -154,8 +158,9 @@ impl Connections {
         }
     }
 
-    /// Sends one request and gives its whole answer. `again` allows a second try on a new connection when a used one
-    /// turns out to be closed after the request was written to it. `make` makes the request for each try.
+    /// Sends one request and gives its whole answer. `again` allows a second try on a new
+    /// connection when a used one turns out to be closed after the request was written to it.
+    /// `make` makes the request for each try.
     pub(super) async fn send(
         &self,
         make: impl Fn() -> Result<Request<Full<Bytes>>, Error>,
@@ -179,7 +184,8 @@ impl Connections {
                     self.put_back(link);
                     return Ok(answer);
                 }
-                // If a used connection closes under the request, the upstream may be fine: try the next connection.
+                // If a used connection closes under the request, the upstream may be fine: try the
+                // next connection.
                 Err(Broken::Unsent(_)) if link.used => {}
                 Err(Broken::Closed(_)) if link.used && again => {}
                 Err(Broken::Unsent(why)) => return Err(Failure::NotSent(why)),

@@ -21,7 +21,8 @@ use super::signature::SigningKey;
 
 /// Credentials are renewed this long before they expire.
 const AHEAD_MILLIS: u64 = 300_000;
-/// After a failed renewal the old credentials stay in use, and the chain is asked again after this time.
+/// After a failed renewal the old credentials stay in use, and the chain is asked again after this
+/// time.
 const AGAIN_MILLIS: u64 = 10_000;
 
 /// Provides the current signing key.
@@ -80,7 +81,8 @@ impl Keys {
                     &self.region,
                     unix_millis,
                 );
-                // Credentials that are handed out close to their end must not be asked for on every request.
+                // Credentials that are handed out close to their end must not be asked for on every
+                // request.
                 let renew_at = expires_at.saturating_sub(AHEAD_MILLIS).max(unix_millis + AGAIN_MILLIS);
                 Current { key: Arc::new(key), renew_at, expires_at }
             }
@@ -107,12 +109,13 @@ impl Keys {
     }
 }
 
-/// How long the machine's own metadata service (EC2) may take to answer. It is a hop away where there is one; elsewhere nothing answers, and
-/// nobody waits for it longer than this.
+/// How long the machine's own metadata service (EC2) may take to answer. It is a hop away where
+/// there is one; elsewhere nothing answers, and nobody waits for it longer than this.
 const INSTANCE: Duration = Duration::from_millis(500);
 
-/// Region and credentials as every AWS SDK finds them: environment, profile files with single sign-on, web identity, container, instance.
-/// An endpoint on this machine has a `local` region, and the instance is not asked for anything.
+/// Region and credentials as every AWS SDK finds them: environment, profile files with single
+/// sign-on, web identity, container, instance. An endpoint on this machine has a `local` region,
+/// and the instance is not asked for anything.
 pub(super) async fn standard_chain(
     local: Option<&'static str>,
 ) -> (Option<Region>, SharedCredentialsProvider) {
@@ -155,8 +158,8 @@ pub(super) async fn standard_chain(
     (region, SharedCredentialsProvider::new(chain))
 }
 
-/// A failure of the chain in words: what to set, and what went wrong where something is set already. The error's own text lists Rust types and
-/// providers that nobody configured.
+/// A failure of the chain in words: what to set, and what went wrong where something is set
+/// already. The error's own text lists Rust types and providers that nobody configured.
 fn in_words(error: &CredentialsError) -> String {
     if let CredentialsError::CredentialsNotLoaded(_) = error {
         let profile = std::env::var("AWS_PROFILE").ok().filter(|profile| !profile.is_empty());

@@ -3,7 +3,8 @@
 use http::Uri;
 use http::uri::{Authority, Scheme};
 
-/// A DynamoDB endpoint: scheme, host and port. There is no default one: a mistyped flag must not reach real tables.
+/// A DynamoDB endpoint: scheme, host and port. There is no default one: a mistyped flag must not
+/// reach real tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     uri: Uri,
@@ -42,8 +43,8 @@ impl Endpoint {
         self.uri.scheme() != Some(&Scheme::HTTPS) && !self.is_loopback()
     }
 
-    /// Where the endpoint's streams are: AWS serves them under a host of their own, everybody else beside the tables (AWS General Reference,
-    /// "DynamoDB endpoints and quotas").
+    /// Where the endpoint's streams are: AWS serves them under a host of their own, everybody else
+    /// beside the tables (AWS General Reference, "DynamoDB endpoints and quotas").
     pub(super) fn streams(&self) -> Endpoint {
         let host = self.authority.host();
         let of_aws = [".amazonaws.com", ".amazonaws.com.cn"].iter().any(|domain| host.ends_with(domain));
@@ -60,7 +61,8 @@ impl Endpoint {
         &self.uri
     }
 
-    /// The `Host` header: without the port where it is the scheme's own, as signers on the other side expect.
+    /// The `Host` header: without the port where it is the scheme's own, as signers on the other
+    /// side expect.
     pub(super) fn host(&self) -> String {
         let default = if self.uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
         match self.authority.port_u16() {

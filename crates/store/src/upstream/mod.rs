@@ -1,7 +1,8 @@
-//! The upstream store: any endpoint that speaks DynamoDB's protocol, over HTTP or HTTPS, signed with the operator's own credentials.
+//! The upstream store: any endpoint that speaks DynamoDB's protocol, over HTTP or HTTPS, signed
+//! with the operator's own credentials.
 //!
-//! A request that reached the wire is never sent twice from here, except reads on a connection that turned out to be closed: only the client knows
-//! whether a second write is harmless.
+//! A request that reached the wire is never sent twice from here, except reads on a connection that
+//! turned out to be closed: only the client knows whether a second write is harmless.
 
 mod bounds;
 mod checked_stream;
@@ -30,7 +31,8 @@ use credentials::Keys;
 pub use endpoint::Endpoint;
 use signature::SigningKey;
 
-/// The region that requests to a loopback endpoint are signed for where the chain names none. Local servers take any.
+/// The region that requests to a loopback endpoint are signed for where the chain names none. Local
+/// servers take any.
 const LOCAL_REGION: &str = "us-east-1";
 
 const TARGET: HeaderName = HeaderName::from_static("x-amz-target");
@@ -98,8 +100,9 @@ impl Server {
 }
 
 impl Upstream {
-    /// An upstream with region and credentials from the standard AWS chain. Both are looked up here, so that a start
-    /// without them fails at once. A loopback endpoint is signed for `us-east-1` where the chain names no region.
+    /// An upstream with region and credentials from the standard AWS chain. Both are looked up
+    /// here, so that a start without them fails at once. A loopback endpoint is signed for
+    /// `us-east-1` where the chain names no region.
     ///
     /// # Errors
     /// A message, when region or credentials cannot be found.
@@ -129,8 +132,9 @@ impl Upstream {
         Ok(Upstream { keys: Keys::new(region, chain), tables, streams, env, account_operations: false })
     }
 
-    /// The same upstream, which also takes operations on the account ([`Operation::acts_on_account`]). Everyone who reaches the gateway
-    /// then has the operator's rights to them.
+    /// The same upstream, which also takes operations on the account
+    /// ([`Operation::acts_on_account`]). Everyone who reaches the gateway then has the operator's
+    /// rights to them.
     #[must_use]
     pub fn with_account_operations(self) -> Self {
         Upstream { account_operations: true, ..self }
@@ -210,8 +214,9 @@ fn refused(operation: Operation) -> Error {
     Error::new(Code::AccessDeniedException, message)
 }
 
-/// Checks that the answer arrived whole. DynamoDB sends a checksum. Of an answer without one, only its form can tell: a proxy on the
-/// way may have cut it and given the length of what was left, or may end an answer by closing the connection.
+/// Checks that the answer arrived whole. DynamoDB sends a checksum. Of an answer without one, only
+/// its form can tell: a proxy on the way may have cut it and given the length of what was left, or
+/// may end an answer by closing the connection.
 fn whole(headers: &HeaderMap, status: StatusCode, body: &[u8]) -> Result<(), Error> {
     let damaged = |how: &str| {
         Error::unavailable(format!("The upstream's answer was damaged on the way: {how}"), Outcome::Unknown)

@@ -1,7 +1,10 @@
-//! AWS Signature Version 4 for the one shape of request that is sent here: `POST /` with a JSON body.
+//! AWS Signature Version 4 for the one shape of request that is sent here: `POST /` with a JSON
+//! body.
 //!
-//! It is implemented here because it is computed for every forwarded request: with the key derived once a day and the headers known, only the body,
-//! the canonical request and one HMAC are hashed. `aws-sigv4` is the oracle in the tests. Source: "Create a signed AWS API request", IAM User Guide.
+//! It is implemented here because it is computed for every forwarded request: with the key derived
+//! once a day and the headers known, only the body, the canonical request and one HMAC are hashed.
+//! `aws-sigv4` is the oracle in the tests. Source: "Create a signed AWS API request", IAM User
+//! Guide.
 
 use jiff::Timestamp;
 use ring::{digest, hmac};

@@ -1,4 +1,5 @@
-//! Expressions that the engine would carry out and DynamoDB refuses, in its words; of several mistakes the engine's come first.
+//! Expressions that the engine would carry out and DynamoDB refuses, in its words; of several
+//! mistakes the engine's come first.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test helper fails by panicking")]
 

@@ -63,7 +63,8 @@ fn an_idle_server_without_its_lock_file_keeps_others_away() {
     Embedded::file(&path).unwrap();
 }
 
-/// The database was moved away under a running server, and its lock file deleted: what the server writes goes to the log.
+/// The database was moved away under a running server, and its lock file deleted: what the server
+/// writes goes to the log.
 #[test]
 fn a_log_without_its_database_is_refused_and_kept() {
     let folder = folder();

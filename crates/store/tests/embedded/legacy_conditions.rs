@@ -1,4 +1,5 @@
-//! Conditions in the old form: an operator that does not take its operands is refused, whichever operator it is.
+//! Conditions in the old form: an operator that does not take its operands is refused, whichever
+//! operator it is.
 
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;

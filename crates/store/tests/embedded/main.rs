@@ -1,4 +1,5 @@
-//! The embedded store through its one door: what goes in comes out, in order, and bad input harms nobody.
+//! The embedded store through its one door: what goes in comes out, in order, and bad input harms
+//! nobody.
 
 mod describe;
 mod expressions;
@@ -32,7 +33,8 @@ async fn an_item_reads_back_with_its_attributes_in_order() {
     }
     let found: serde_json::Value = serde_json::from_slice(&texts[0]).unwrap();
     assert_eq!(found["Item"], written);
-    // serde_json keeps a map in order of its names: the same text means that the store's text is in order too.
+    // serde_json keeps a map in order of its names: the same text means that the store's text is in
+    // order too.
     assert!(texts.iter().all(|text| *text == found.to_string()), "{texts:?}");
 }
 

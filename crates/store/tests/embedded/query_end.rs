@@ -1,4 +1,5 @@
-//! The inclusive end of a Query of a table: no cursor is given there, and none taken, as by DynamoDB Local.
+//! The inclusive end of a Query of a table: no cursor is given there, and none taken, as by
+//! DynamoDB Local.
 
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;
@@ -6,7 +7,8 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{call, refused, table};
 
-/// A condition in both forms, with its operands; its inclusive end upwards and downwards; how many of `a` to `h` it holds.
+/// A condition in both forms, with its operands; its inclusive end upwards and downwards; how many
+/// of `a` to `h` it holds.
 type Condition = (&'static str, &'static str, &'static [&'static str], [Option<&'static str>; 2], usize);
 
 const CONDITIONS: [Condition; 9] = [

@@ -1,7 +1,9 @@
-//! Small requests that are much work: other clients go on meanwhile, and the answer is the engine's own.
+//! Small requests that are much work: other clients go on meanwhile, and the answer is the engine's
+//! own.
 //!
-//! docs/reference/limits.md has the figures; `cargo test -p heatsink-store --test embedded -- --ignored --nocapture stall` measures
-//! them again, also on the engine alone, which is how it was before.
+//! docs/reference/limits.md has the figures; `cargo test -p heatsink-store --test embedded --
+//! --ignored --nocapture stall` measures them again, also on the engine alone, which is how it was
+//! before.
 
 #![allow(
     clippy::panic,
@@ -51,7 +53,8 @@ fn list(length: usize) -> Json {
     json!({"L": vec![json!({"N": "1"}); length]})
 }
 
-/// The items that the cases work on: a list of 130,000 numbers, a binary of 400 KB, a set of 30,000 strings.
+/// The items that the cases work on: a list of 130,000 numbers, a binary of 400 KB, a set of 30,000
+/// strings.
 fn items() -> Vec<Json> {
     let with = |name: &str, attribute: &str, value: Json| {
         let mut item = key(name);
@@ -226,8 +229,8 @@ async fn beside(store: &Arc<Embedded>, case: &Case) -> (Result<Json, Error>, Dur
     (answer.await.unwrap(), longest, began.elapsed())
 }
 
-/// How often as long as for a plain update of the same large item others may wait, at most; without the limits it is from ten
-/// to thousands of times.
+/// How often as long as for a plain update of the same large item others may wait, at most; without
+/// the limits it is from ten to thousands of times.
 const TIMES: u32 = 6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,8 @@
 //! The wire checks against the engine: what the checks let through, the engine can read.
 //!
-//! Valid requests of every kind get one node replaced by another JSON value. Whatever happens, the answer must be
-//! one that DynamoDB could give: no text of the engine's own JSON reader, and never an internal error.
+//! Valid requests of every kind get one node replaced by another JSON value. Whatever happens, the
+//! answer must be one that DynamoDB could give: no text of the engine's own JSON reader, and never
+//! an internal error.
 
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::Store;

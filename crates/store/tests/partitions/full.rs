@@ -1,4 +1,5 @@
-//! Full item collections: 10 GB are reported to the model, and the next write is refused as by DynamoDB.
+//! Full item collections: 10 GB are reported to the model, and the next write is refused as by
+//! DynamoDB.
 
 use heatsink_physics::PARTITION_BYTES;
 

@@ -60,7 +60,8 @@ fn what_it_really_cost_is_paid_afterwards() {
     let big = json!({ "pk": {"S": "a"}, "sk": {"S": "a"}, "text": {"S": "x".repeat(300 * 1024)} });
     bench.call(Operation::PutItem, json!({ "TableName": "games", "Item": big })).unwrap();
     assert_eq!(bench.charged(0), (0.0, 301.0));
-    // Overwriting it with a small one costs as much (AWS, "Read and write operations"), and so does deleting it... of what is then there.
+    // Overwriting it with a small one costs as much (AWS, "Read and write operations"), and so does
+    // deleting it... of what is then there.
     bench.put("a", "a").unwrap();
     assert_eq!(bench.charged(0), (0.0, 602.0));
     // The partition is in debt now.
@@ -114,7 +115,8 @@ fn a_query_pays_in_its_keys_partition() {
         }
         done += 1;
     };
-    // 20 items of about 1 KB in one page: 5 or 6 units each time, out of half a second's 3,000 a second.
+    // 20 items of about 1 KB in one page: 5 or 6 units each time, out of half a second's 3,000 a
+    // second.
     assert!((250..=300).contains(&done), "{done}");
     assert_eq!(body(&error)["throttlingReasons"][0]["reason"], "TableReadKeyRangeThroughputExceeded");
     assert_eq!(bench.resources()[0].partitions.iter().filter(|one| one.reads > 0.0).count(), 1);

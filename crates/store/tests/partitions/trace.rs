@@ -84,7 +84,8 @@ proptest! {
                 milliseconds += passed;
             }
             run(&bench, step);
-            // One request goes past the last token: a transaction over four items of 200 KB, or a page of them.
+            // One request goes past the last token: a transaction over four items of 200 KB, or a
+            // page of them.
             let overshoot = 4.0 * 2.0 * 200.0;
             let seconds = milliseconds as f64 / 1e3 + 0.5;
             for partition in &bench.resources()[0].partitions {

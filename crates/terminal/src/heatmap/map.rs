@@ -40,7 +40,8 @@ struct Row {
 
 #[derive(Debug, Deserialize)]
 struct Shard {
-    /// Per column, a second. Where all shards of a key have nothing in a column, they were not measured then.
+    /// Per column, a second. Where all shards of a key have nothing in a column, they were not
+    /// measured then.
     units: Vec<f64>,
     #[serde(default)]
     throttled: Vec<f64>,
@@ -126,7 +127,8 @@ impl Map {
         self.from_ms.saturating_add(self.step_ms.saturating_mul(self.columns as u64))
     }
 
-    /// The lines of its hottest `rows` keys, of at most `most` cells each: of columns that share one the hottest counts.
+    /// The lines of its hottest `rows` keys, of at most `most` cells each: of columns that share
+    /// one the hottest counts.
     pub fn lines(&self, rows: usize, most: usize) -> Vec<Line> {
         let cells = self.columns.min(most).max(1);
         let mut hottest: Vec<(&Row, f64)> = self.rows.iter().map(|row| (row, row.peak())).collect();

@@ -1,7 +1,7 @@
 //! The heat of keys over time, drawn as SVG and in letters.
 //!
-//! Not here: what a server has seen (`GET /_heatsink/heat/map`), the same map in a browser (the page of the
-//! admin address).
+//! Not here: what a server has seen (`GET /_heatsink/heat/map`), the same map in a browser (the
+//! page of the admin address).
 
 mod map;
 mod scale;

@@ -1,5 +1,6 @@
-//! The colour of a load: matplotlib's "inferno" on a dark ground, in eleven stops. Its lightness only rises, so it reads without colour too.
-//! The page of the admin address (`scale.js` in `heatsink-gateway`) has the same stops and the same places.
+//! The colour of a load: matplotlib's "inferno" on a dark ground, in eleven stops. Its lightness
+//! only rises, so it reads without colour too. The page of the admin address (`scale.js` in
+//! `heatsink-gateway`) has the same stops and the same places.
 
 /// The stops, from nothing to what one partition gives.
 const STOPS: [[u8; 3]; 11] = [

@@ -1,4 +1,5 @@
-//! The heat map as a picture: SVG, by hand as the other pictures are (docs/develop/dependencies.md).
+//! The heat map as a picture: SVG, by hand as the other pictures are
+//! (docs/develop/dependencies.md).
 
 use std::fmt::{Arguments, Write};
 

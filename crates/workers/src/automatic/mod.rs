@@ -1,9 +1,12 @@
-//! Gives hot keys shards without being asked: looks each second at what the gateways see, and asks for what the policy decides.
+//! Gives hot keys shards without being asked: looks each second at what the gateways see, and asks
+//! for what the policy decides.
 //!
-//! Every gateway with an `[[automatic]]` section tells the others which keys are hot at it, so that a key that is warm at ten gateways is found. The one
-//! with the lowest id decides. Two that decide at once do no harm: what they ask for is one intent, and the second finds the first one's.
+//! Every gateway with an `[[automatic]]` section tells the others which keys are hot at it, so that
+//! a key that is warm at ten gateways is found. The one with the lowest id decides. Two that decide
+//! at once do no harm: what they ask for is one intent, and the second finds the first one's.
 //!
-//! Not here: counting ([`HeatSource`] is told), what a hot key needs and when to act (`heatsink_heat`), carrying it out ([`Runner`](crate::Runner)).
+//! Not here: counting ([`HeatSource`] is told), what a hot key needs and when to act
+//! (`heatsink_heat`), carrying it out ([`Runner`](crate::Runner)).
 
 mod reports;
 
@@ -69,7 +72,8 @@ struct Known {
 struct Memory {
     policy: Policy<Vec<u8>>,
     tables: HashMap<String, Known>,
-    /// Keys that had shards when they were last seen: a key that nobody asks for any more is judged too.
+    /// Keys that had shards when they were last seen: a key that nobody asks for any more is judged
+    /// too.
     watched: BTreeSet<(String, Vec<u8>)>,
     reports: Reports,
     has_registry: bool,
@@ -101,7 +105,8 @@ impl Automatic {
         Automatic { apart, ..self }
     }
 
-    /// Runs until `stop` resolves. Without an `[[automatic]]` section that acts or proposes it does nothing, and writes nothing.
+    /// Runs until `stop` resolves. Without an `[[automatic]]` section that acts or proposes it does
+    /// nothing, and writes nothing.
     pub async fn run(&self, stop: impl Future<Output = ()> + Send) {
         self.run_until(stop.boxed()).await;
     }

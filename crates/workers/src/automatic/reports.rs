@@ -1,6 +1,7 @@
 //! What all gateways see of hot keys together, by reports that they leave in the registry.
 //!
-//! A gateway whose report has not changed for a while is stopped or cut off; its report does not count, and is removed.
+//! A gateway whose report has not changed for a while is stopped or cut off; its report does not
+//! count, and is removed.
 //!
 //! Not here: how a report is stored (`heatsink_control::heat_reports`).
 
@@ -12,9 +13,11 @@ use heatsink_control::registry::Registry;
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::KeyLoad;
 
-/// Keys of one report: those with the highest loads. A key that ten gateways share and that is over a ceiling is among the first of each.
+/// Keys of one report: those with the highest loads. A key that ten gateways share and that is over
+/// a ceiling is among the first of each.
 const KEYS: usize = 20;
-/// Keys of its own that a gateway decides for: those beyond a report too, so that keys that have their shards keep no others out.
+/// Keys of its own that a gateway decides for: those beyond a report too, so that keys that have
+/// their shards keep no others out.
 const OWN: usize = 100;
 /// A key below this many units a second at a gateway is not reported.
 const LEAST: f64 = 20.0;
@@ -38,7 +41,8 @@ impl Reports {
         Reports { own: own.to_owned(), number: 0, seen: HashMap::new(), quiet: true }
     }
 
-    /// Tells the others what this gateway sees. Gives what all see, if it is this gateway that decides.
+    /// Tells the others what this gateway sees. Gives what all see, if it is this gateway that
+    /// decides.
     pub(super) async fn exchange(
         &mut self,
         registry: &Registry,
@@ -46,7 +50,8 @@ impl Reports {
     ) -> Option<Vec<KeyLoad>> {
         own.retain(|one| one.writes + one.reads >= LEAST);
         own.truncate(OWN);
-        // While nothing is hot here, nothing is written, and while nothing was hot before either, nothing is read.
+        // While nothing is hot here, nothing is written, and while nothing was hot before either,
+        // nothing is read.
         if own.is_empty() && self.quiet {
             return Some(own);
         }
@@ -62,7 +67,8 @@ impl Reports {
         };
         match others {
             Ok(others) => self.merge(registry, own, others).await,
-            // Without a registry there is no other gateway with shards; with one that cannot be reached, nothing can be asked for anyway.
+            // Without a registry there is no other gateway with shards; with one that cannot be
+            // reached, nothing can be asked for anyway.
             Err(error) => {
                 tracing::debug!("what other gateways see cannot be read: {error}");
                 Some(own)

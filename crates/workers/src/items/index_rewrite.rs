@@ -1,4 +1,5 @@
-//! Brings one value of an index key to its new form, in place, on condition that it is unchanged since it was read.
+//! Brings one value of an index key to its new form, in place, on condition that it is unchanged
+//! since it was read.
 //!
 //! Not here: which values, and when (`index_migration`, `value_reshard`).
 
@@ -35,7 +36,8 @@ pub(crate) enum Brought {
 /// Brings a value of an item to its new form.
 ///
 /// # Errors
-/// The store's; that another worker has taken over; and, by name, where the item cannot have that form or was not written through a gateway.
+/// The store's; that another worker has taken over; and, by name, where the item cannot have that
+/// form or was not written through a gateway.
 pub(crate) async fn bring(
     claim: &Claim,
     context: &ItemContext,
@@ -74,7 +76,8 @@ pub(crate) async fn bring(
     }
 }
 
-/// Writes another form of an index key value to an item, on condition that the item still holds the value that was read.
+/// Writes another form of an index key value to an item, on condition that the item still holds the
+/// value that was read.
 ///
 /// # Errors
 /// The store's error, or that another worker has taken over.

@@ -1,4 +1,5 @@
-//! The values of an item's spread index keys: each as it is stored, and in all forms that it may have.
+//! The values of an item's spread index keys: each as it is stored, and in all forms that it may
+//! have.
 //!
 //! Not here: rewriting them (`index_rewrite`).
 

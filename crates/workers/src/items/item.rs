@@ -1,4 +1,5 @@
-//! One stored item as adoption sees it: its key, its target key, its size, its part of the checksum.
+//! One stored item as adoption sees it: its key, its target key, its size, its part of the
+//! checksum.
 
 use std::sync::Arc;
 
@@ -70,7 +71,8 @@ impl ItemContext {
         item
     }
 
-    /// Whether the table was sharded by hand: its items have physical keys before the adoption, and keep them.
+    /// Whether the table was sharded by hand: its items have physical keys before the adoption, and
+    /// keep them.
     pub fn by_hand(&self) -> bool {
         self.table.layouts().iter().any(|one| one.layout().template().is_some())
     }
@@ -85,7 +87,8 @@ impl ItemContext {
         if direction == Direction::Adopt && !self.by_hand() { key } else { self.table.logical(key) }
     }
 
-    /// The physical key that the layout assigns to the item of that logical key, which is stored under `key`.
+    /// The physical key that the layout assigns to the item of that logical key, which is stored
+    /// under `key`.
     pub fn assigned_key(
         &self,
         key: &[u8],
@@ -117,7 +120,8 @@ impl ItemContext {
         }
     }
 
-    /// The longest partition key that the table can hold: an index that has it as its sort key takes fewer bytes.
+    /// The longest partition key that the table can hold: an index that has it as its sort key
+    /// takes fewer bytes.
     pub fn longest_key(&self) -> usize {
         let partition = &self.table.key.partition.name;
         let in_sort_key = self.table.indexes.iter().any(|index| index.key.sort_has(partition));
@@ -173,7 +177,8 @@ impl Scalar {
     }
 }
 
-/// The number of reserved suffixes that a key ends in: 0 for `game`, 1 for `game#~1`, 2 for `game#~1#~0`.
+/// The number of reserved suffixes that a key ends in: 0 for `game`, 1 for `game#~1`, 2 for
+/// `game#~1#~0`.
 pub(crate) fn depth(table: &Table, mut key: &[u8]) -> usize {
     let mut depth = 0;
     while table.is_reserved(key) {
@@ -208,7 +213,8 @@ pub(crate) struct Checksum(u128);
 impl Checksum {
     /// Adds an item, under its logical key.
     pub fn add(&mut self, item: &Attributes) {
-        // serde_json keeps members sorted by name, so equal items have equal text once their sets are sorted.
+        // serde_json keeps members sorted by name, so equal items have equal text once their sets
+        // are sorted.
         let text =
             json!(item.iter().map(|(name, value)| (name.clone(), canonical(value))).collect::<Attributes>())
                 .to_string();

@@ -1,5 +1,5 @@
-//! Compares where a stored item is with where the record puts it: at the expected key, at another key of its logical key, or at a key that the record
-//! never writes.
+//! Compares where a stored item is with where the record puts it: at the expected key, at another
+//! key of its logical key, or at a key that the record never writes.
 //!
 //! Not here: what is stored at the expected key (`verify`); moving the item (`item_move`).
 

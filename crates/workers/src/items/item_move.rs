@@ -1,8 +1,9 @@
-//! Moves one item to another partition key in one transaction: a put on condition that the target is free, and a delete on condition that the item is
-//! unchanged.
+//! Moves one item to another partition key in one transaction: a put on condition that the target
+//! is free, and a delete on condition that the item is unchanged.
 //!
-//! A reader can see neither or both of the items while the transaction runs. So this is only for items that nobody reads: those of a table that is
-//! being adopted, and misplaced items, which requests do not find (`verify`).
+//! A reader can see neither or both of the items while the transaction runs. So this is only for
+//! items that nobody reads: those of a table that is being adopted, and misplaced items, which
+//! requests do not find (`verify`).
 
 use heatsink_control::claim::{Claim, ClaimError, Written};
 use heatsink_control::registry::Registry;
@@ -12,8 +13,9 @@ use serde_json::{Map, Value as Json, json};
 use crate::error::WorkerError;
 use crate::items::item::{Attributes, ItemContext, same, shown};
 
-/// The largest number of attributes that a delete's condition compares. DynamoDB takes 300 operators in an expression of 4 KB (AWS Developer Guide,
-/// "Constraints"). The other attributes are compared by a read just before.
+/// The largest number of attributes that a delete's condition compares. DynamoDB takes 300
+/// operators in an expression of 4 KB (AWS Developer Guide, "Constraints"). The other attributes
+/// are compared by a read just before.
 const COMPARED: usize = 90;
 
 /// The attributes that a delete's condition compares.
@@ -39,7 +41,8 @@ pub(crate) enum Moved {
 /// Moves `item` to `target`, for an adoption.
 ///
 /// # Errors
-/// [`WorkerError::Stopped`] when another writer uses the table: another item is at the target, or the item was changed meanwhile.
+/// [`WorkerError::Stopped`] when another writer uses the table: another item is at the target, or
+/// the item was changed meanwhile.
 pub(crate) async fn move_item(
     claim: &Claim,
     registry: &Registry,
@@ -112,7 +115,8 @@ async fn write_then_delete(
     {
         return Ok(Moved::Changed);
     }
-    // At most one retry for each of: a lost answer, an existing copy, an engine that compares differently.
+    // At most one retry for each of: a lost answer, an existing copy, an engine that compares
+    // differently.
     for _ in 0..4 {
         match claim.write(vec![first.clone(), delete(context, item, compare)]).await {
             Ok(Written::Done) => return Ok(Moved::Done),

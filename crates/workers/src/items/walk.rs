@@ -1,4 +1,5 @@
-//! Reads every item of a table once, page by page, strongly consistent; or what a Query of an index finds, as the index has it.
+//! Reads every item of a table once, page by page, strongly consistent; or what a Query of an index
+//! finds, as the index has it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,8 +34,8 @@ impl<'a> Walk<'a> {
         Walk { registry, table, operation: Operation::Query, request, start: Some(Json::Null) }
     }
 
-    /// The next page; `None` after the last. Items that are added behind the reader, as adoption does, may appear; items that are not moved appear
-    /// exactly once.
+    /// The next page; `None` after the last. Items that are added behind the reader, as adoption
+    /// does, may appear; items that are not moved appear exactly once.
     pub async fn page(&mut self) -> Result<Option<Vec<Attributes>>, Error> {
         let Some(start) = self.start.take() else { return Ok(None) };
         let mut body = self.request.clone();
@@ -57,10 +58,12 @@ impl<'a> Walk<'a> {
         items.collect::<Result<Vec<_>, _>>().map(Some)
     }
 
-    /// Gives every item to `change`, `concurrency` at once, which says whether it changed the item. Returns the number of changed items.
+    /// Gives every item to `change`, `concurrency` at once, which says whether it changed the item.
+    /// Returns the number of changed items.
     ///
     /// # Errors
-    /// The store's, the first of `change`, and that the record is not `record` any more: another process has taken over.
+    /// The store's, the first of `change`, and that the record is not `record` any more: another
+    /// process has taken over.
     pub async fn change_each<C>(
         mut self,
         record: &Record,

@@ -49,7 +49,8 @@ impl Key {
         value(bytes, self.key_type())
     }
 
-    /// The physical key of a shard. Plain suffixes: only keys of tables that have no others can move.
+    /// The physical key of a shard. Plain suffixes: only keys of tables that have no others can
+    /// move.
     ///
     /// # Errors
     /// `ValidationException` for a key that its suffix makes too long.
@@ -127,7 +128,8 @@ impl Key {
         Ok(Page { items, more, units: units as u32 })
     }
 
-    /// The key attributes of the item with the highest sort key under a physical key, strongly consistent. Not asked again if the store refuses it.
+    /// The key attributes of the item with the highest sort key under a physical key, strongly
+    /// consistent. Not asked again if the store refuses it.
     ///
     /// # Errors
     /// The store's; a page without items that does not say that there are none.

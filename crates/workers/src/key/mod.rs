@@ -1,11 +1,15 @@
-//! The reshard of a key: one logical key goes from its layout to another one while clients read and write it.
+//! The reshard of a key: one logical key goes from its layout to another one while clients read and
+//! write it.
 //!
-//! - [`Reshard::prepare`](crate::Reshard::prepare) checks whether the key can move, and says what it would take.
-//! - [`Reshard::run`](crate::Reshard::run) does what a [`Coordinator`](heatsink_reshard::Coordinator) says: it writes the key's record, waits for the
-//!   gateways, looks at the physical keys that the key will use, and moves the items. It can be killed anywhere: whoever runs it again goes on from what
-//!   is on record.
+//! - [`Reshard::prepare`](crate::Reshard::prepare) checks whether the key can move, and says what
+//!   it would take.
+//! - [`Reshard::run`](crate::Reshard::run) does what a
+//!   [`Coordinator`](heatsink_reshard::Coordinator) says: it writes the key's record, waits for the
+//!   gateways, looks at the physical keys that the key will use, and moves the items. It can be
+//!   killed anywhere: whoever runs it again goes on from what is on record.
 //!
-//! Not here: in which order that is right (`heatsink_reshard`), what clients' requests become meanwhile (`route`), how a record becomes known (`control`).
+//! Not here: in which order that is right (`heatsink_reshard`), what clients' requests become
+//! meanwhile (`route`), how a record becomes known (`control`).
 
 pub(crate) mod logical_key;
 mod mover;

@@ -1,6 +1,8 @@
-//! Moves the items of a key, as fast as it may: reads what a [`Mover`] asks for, and carries out the pulls.
+//! Moves the items of a key, as fast as it may: reads what a [`Mover`] asks for, and carries out
+//! the pulls.
 //!
-//! A pull is two transactions, each with a permit of the claim: once another worker has taken over, nothing that this one sent lands.
+//! A pull is two transactions, each with a permit of the claim: once another worker has taken over,
+//! nothing that this one sent lands.
 
 use std::time::Duration;
 
@@ -21,20 +23,23 @@ use crate::key::place::{Old, Place, Within};
 use crate::key::spare::Spare;
 use crate::progress::Progress;
 
-/// How many items are moved at once, each with a permit of its own; fewer where the store's transactions have no room for so many. A pull is two
-/// transactions, one after the other: at 20 ms each, that is 250 pulls a second, which take all 1,000 write units of a partition.
+/// How many items are moved at once, each with a permit of its own; fewer where the store's
+/// transactions have no room for so many. A pull is two transactions, one after the other: at 20 ms
+/// each, that is 250 pulls a second, which take all 1,000 write units of a partition.
 pub(crate) const PARALLEL: usize = 10;
 
-/// How often a mover looks whether the table is still the one that it began with. To delete a table and make it again takes DynamoDB about as long, and
-/// while there is none every pull fails. More often costs others: the embedded store counts a table's items whenever it describes it, 25 ms at 240,000
-/// items, and serves nobody meanwhile.
+/// How often a mover looks whether the table is still the one that it began with. To delete a table
+/// and make it again takes DynamoDB about as long, and while there is none every pull fails. More
+/// often costs others: the embedded store counts a table's items whenever it describes it, 25 ms at
+/// 240,000 items, and serves nobody meanwhile.
 const SAME_TABLE: Duration = Duration::from_secs(10);
 
 /// How often a mover that is paused looks whether it may go on.
 const PAUSED: Duration = Duration::from_millis(200);
 
-/// Write units of the old partition that a pull takes of an item of 1 KB: the check that it is there, and its deletion, both in transactions, which
-/// count twice (AWS Developer Guide, "Read and write operations").
+/// Write units of the old partition that a pull takes of an item of 1 KB: the check that it is
+/// there, and its deletion, both in transactions, which count twice (AWS Developer Guide, "Read and
+/// write operations").
 pub(crate) const UNITS: u32 = 4;
 
 /// The same of this item. Its JSON is a little longer than what DynamoDB counts.

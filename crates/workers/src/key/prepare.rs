@@ -25,8 +25,8 @@ use crate::key::survey::HIGH_WATER_WITHIN;
 use crate::key::table_context::TableContext;
 use crate::key::wanted::same;
 
-/// The most capacity units a second that a mover takes of the old shards, unless it is told otherwise: a partition's write units
-/// (docs/explain/partitions.md).
+/// The most capacity units a second that a mover takes of the old shards, unless it is told
+/// otherwise: a partition's write units (docs/explain/partitions.md).
 pub const DEFAULT_RATE: u32 = 1_000;
 
 /// How a reshard is run.
@@ -56,7 +56,8 @@ pub struct Plan {
     pub phase: Option<Phase>,
     /// How many items the key has. Those in buckets are not counted, since none moves.
     pub items: u64,
-    /// How many of them move, as far as the hash tells before they are read: all that its new shards are expected to take.
+    /// How many of them move, as far as the hash tells before they are read: all that its new
+    /// shards are expected to take.
     pub to_move: u64,
     /// About how many bytes move.
     pub bytes_to_move: u64,
@@ -70,19 +71,21 @@ pub struct Plan {
     pub seconds: u64,
     /// How long writes of the key wait, in milliseconds, while all gateways answer all their calls.
     pub stall_millis: u64,
-    /// The longest that they wait where a gateway was killed or calls were not answered, in milliseconds.
+    /// The longest that they wait where a gateway was killed or calls were not answered, in
+    /// milliseconds.
     pub longest_stall_millis: u64,
     /// The most read units that a page of a Query of the key takes while its items move.
     pub page_units: u64,
     /// The phases, in order.
     pub phases: Vec<String>,
-    /// From which bucket on it holds, where its buckets get another number of shards. Buckets before it keep theirs.
+    /// From which bucket on it holds, where its buckets get another number of shards. Buckets
+    /// before it keep theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<NewestStep>,
     /// From which phase on a cancel is a second reshard.
     pub point_of_no_return: &'static str,
-    /// The attribute by which items of the table expire, if it has time to live. Puts of items with it take from the old shards until their item has
-    /// moved, and wait in CHECK.
+    /// The attribute by which items of the table expire, if it has time to live. Puts of items with
+    /// it take from the old shards until their item has moved, and wait in CHECK.
     pub time_to_live: Option<String>,
     /// What an operator has to know before it.
     pub warnings: Vec<String>,
@@ -91,11 +94,13 @@ pub struct Plan {
 }
 
 impl Reshard {
-    /// Checks whether a key of a table can get that layout, or so many shards, now. `key` is the logical key's bytes; `streams_confirmed`: the table may have a stream,
-    /// whose readers will see the items move. Changes nothing.
+    /// Checks whether a key of a table can get that layout, or so many shards, now. `key` is the
+    /// logical key's bytes; `streams_confirmed`: the table may have a stream, whose readers will
+    /// see the items move. Changes nothing.
     ///
     /// # Errors
-    /// [`WorkerError::Usage`] with the reason why not, and what to do; [`WorkerError::Busy`] while another key of the table moves.
+    /// [`WorkerError::Usage`] with the reason why not, and what to do; [`WorkerError::Busy`] while
+    /// another key of the table moves.
     pub async fn prepare(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
@@ -111,7 +116,8 @@ impl Reshard {
         Ok(reshard)
     }
 
-    /// The same reshard, carried out within a gateway: it waits for the other ones as that gateway does.
+    /// The same reshard, carried out within a gateway: it waits for the other ones as that gateway
+    /// does.
     #[must_use]
     pub fn within(self, control: &Control) -> Self {
         Reshard { announcer: Announcer::Gateway(control.clone()), ..self }
@@ -127,7 +133,8 @@ impl Reshard {
         self.record.as_ref().is_some_and(|record| record.moves.is_some())
     }
 
-    /// Counts about how many items will move, with a pause between two pages, so that the count takes little of what clients need.
+    /// Counts about how many items will move, with a pause between two pages, so that the count
+    /// takes little of what clients need.
     pub fn counting(&self, pause: Duration) -> impl Future<Output = Result<u64, WorkerError>> + Send + use<> {
         let (registry, key) = (self.registry.clone(), self.key.clone());
         let (from, to) = (self.from.clone(), self.to.clone());
@@ -148,7 +155,8 @@ impl Reshard {
         settled && same(&self.from, &self.to)
     }
 
-    /// What it would do, at a rate of so many units a second. Counts the key's items, which costs what reading them does.
+    /// What it would do, at a rate of so many units a second. Counts the key's items, which costs
+    /// what reading them does.
     ///
     /// # Errors
     /// The store's.
@@ -165,7 +173,8 @@ impl Reshard {
         // A read that may be out of date takes half a unit for each 4 KB.
         let bytes = as_count(units * 8.0 * 1024.0);
         let bytes_to_move = bytes.checked_div(items).unwrap_or(0) * to_move;
-        // A put and a check, a check and a delete, each counted twice, and twice the check of a permit: all by the item's size but the last.
+        // A put and a check, a check and a delete, each counted twice, and twice the check of a
+        // permit: all by the item's size but the last.
         let kilobytes = bytes.checked_div(items).unwrap_or(0).div_ceil(1024).max(1);
         let write_units = to_move * (8 * kilobytes + 4);
         let read_units = if stays { 0 } else { as_count(units * 4.0) };
@@ -215,7 +224,8 @@ impl Reshard {
         }
     }
 
-    /// The layout that the key gets: of one with buckets, whose change has not begun, from the first bucket on that can have it.
+    /// The layout that the key gets: of one with buckets, whose change has not begun, from the
+    /// first bucket on that can have it.
     ///
     /// # Errors
     /// As [`chosen_anew`](Self::chosen_anew).
@@ -223,7 +233,8 @@ impl Reshard {
         if self.is_begun() { Ok(self.to.clone()) } else { self.chosen_anew().await }
     }
 
-    /// The same where no change is on record any more: the one that was found there has gone back, because its first bucket came too near.
+    /// The same where no change is on record any more: the one that was found there has gone back,
+    /// because its first bucket came too near.
     ///
     /// # Errors
     /// The store's; [`WorkerError::Usage`] where items lie too far in the future.
@@ -315,7 +326,8 @@ fn walk(record: heatsink_reshard::Record, change: Change, clean: bool) -> Vec<St
     }
 }
 
-/// A Query reads the new shards, the old ones, and the new ones again, consistently, and of each shard a page of 1 MB at most.
+/// A Query reads the new shards, the old ones, and the new ones again, consistently, and of each
+/// shard a page of 1 MB at most.
 fn page_units(bytes: u64, from: u16, to: u16) -> u64 {
     let read = |shards: u16| bytes.min(u64::from(shards) << 20);
     (read(to) + read(from) + read(to)).div_ceil(4096)
@@ -330,7 +342,8 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// On-demand prices of us-east-1: $0.625 a million write units, $0.125 a million read units (AWS, "Pricing for On-Demand Capacity").
+/// On-demand prices of us-east-1: $0.625 a million write units, $0.125 a million read units (AWS,
+/// "Pricing for On-Demand Capacity").
 #[allow(clippy::cast_precision_loss, reason = "a price for people")]
 fn dollars(write_units: u64, read_units: u64) -> f64 {
     (write_units as f64 * 0.625 + read_units as f64 * 0.125) / 1e6

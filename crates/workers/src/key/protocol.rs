@@ -16,8 +16,10 @@ pub(crate) fn read(record: Option<&KeyRecord>) -> Record {
     Record { version: record.version, state }
 }
 
-/// The record to write for a state of the protocol, after `before`, for a key that moves to `to`. `found` tells by which attribute items of the table expire,
-/// from the survey of RESERVE, and the high water, from the end of HOLD or CHECK. From the next phase on the record says so itself, to whoever takes over.
+/// The record to write for a state of the protocol, after `before`, for a key that moves to `to`.
+/// `found` tells by which attribute items of the table expire, from the survey of RESERVE, and the
+/// high water, from the end of HOLD or CHECK. From the next phase on the record says so itself, to
+/// whoever takes over.
 pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record, now: u64) -> KeyRecord {
     let same = KeyRecord { version: next.version, changed: now, ..before.clone() };
     let reserved_before = before.moves.as_ref().map_or(before.reserved, |moves| moves.reserved_before);
@@ -40,8 +42,8 @@ pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record
             KeyRecord { layout: to.clone(), moves: None, settled, ..same }
         }
         State::Stable { settled, .. } => {
-            // Writes that clear the new fragments of a counter may still land under their names, and deletes under those of a bucket's new shards: nobody
-            // else gets these back.
+            // Writes that clear the new fragments of a counter may still land under their names,
+            // and deletes under those of a bucket's new shards: nobody else gets these back.
             let clears = |moves: &Move| {
                 moves.phase > Phase::Reserve && Moving::leaves_items(&before.layout, &moves.to)
             };
@@ -52,9 +54,11 @@ pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record
     }
 }
 
-/// What a publication of that state waits for. That calls may land late is the coordinator's affair.
+/// What a publication of that state waits for. That calls may land late is the coordinator's
+/// affair.
 ///
-/// From PREPARE on gateways plan for the key under their short lease. PREPARE itself waits for all longer ones, so those that come after it need not.
+/// From PREPARE on gateways plan for the key under their short lease. PREPARE itself waits for all
+/// longer ones, so those that come after it need not.
 pub(crate) fn awaits(state: State) -> Awaits {
     match state {
         State::Moving { phase, .. } if phase.follows_short_leases() => Awaits::ResultsUnderShortLease,
@@ -69,7 +73,8 @@ mod tests {
 
     use super::*;
 
-    /// How many shards are reserved after a key that was to get four stays whole, from that phase on.
+    /// How many shards are reserved after a key that was to get four stays whole, from that phase
+    /// on.
     fn reserved_after(strategy: Strategy, phase: Phase) -> u16 {
         let to = Layout { strategy, shards: 4, hash: Hash::JumpXxh3, version: 1 };
         let whole = KeyRecord {

@@ -1,4 +1,5 @@
-//! A prepared reshard of one key: what it knows. Not here: preparing it (`prepare`), carrying it out (`run`).
+//! A prepared reshard of one key: what it knows. Not here: preparing it (`prepare`), carrying it
+//! out (`run`).
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;

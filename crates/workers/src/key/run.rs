@@ -22,7 +22,8 @@ use crate::key::survey::{self, Found, clear};
 use crate::key::wanted::same;
 use crate::progress::Progress;
 
-/// How often a record is written again that met another transaction, and the first pause before that.
+/// How often a record is written again that met another transaction, and the first pause before
+/// that.
 const ATTEMPTS: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -32,7 +33,8 @@ const FROZEN_LOOK: Duration = Duration::from_millis(500);
 /// One run.
 struct Run<'a> {
     reshard: &'a Reshard,
-    /// The layout that the key gets. Of a key with buckets the first one with another number of shards is chosen when the change begins.
+    /// The layout that the key gets. Of a key with buckets the first one with another number of
+    /// shards is chosen when the change begins.
     to: Layout,
     options: ReshardOptions,
     steering: &'a Steering,
@@ -99,7 +101,8 @@ impl Reshard {
         .boxed()
     }
 
-    /// Whether an earlier run has begun, and something of it is left to do: also while layouts are frozen.
+    /// Whether an earlier run has begun, and something of it is left to do: also while layouts are
+    /// frozen.
     fn is_under_way(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.moves.is_some() || !record.settled)
     }
@@ -147,7 +150,8 @@ impl Run<'_> {
         let env = self.reshard.registry.env().clone();
         let straggler = self.reshard.announcer.straggler();
         let record = protocol::read(self.record.as_ref());
-        // A coordinator that takes over cannot go back before its own version is on record, and acknowledged.
+        // A coordinator that takes over cannot go back before its own version is on record, and
+        // acknowledged.
         let mut may_cancel = false;
         let mut coordinator =
             match Coordinator::take_over(record, self.reshard.change(), straggler, Rules::ALL) {
@@ -159,7 +163,8 @@ impl Run<'_> {
             };
         loop {
             if may_cancel && !self.cancelling && self.is_late() {
-                // Writers would soon wait. Back at rest, a later bucket is chosen; from PREPARE on the end is nearer.
+                // Writers would soon wait. Back at rest, a later bucket is chosen; from PREPARE on
+                // the end is nearer.
                 self.cancelling = coordinator.cancel();
             }
             if may_cancel && self.steering.is_cancelled() && !self.cancelling {
@@ -252,14 +257,16 @@ impl Run<'_> {
         &self.to
     }
 
-    /// Whether a fast clock may soon reach the first bucket that gets another number of shards, and the change is not yet made.
+    /// Whether a fast clock may soon reach the first bucket that gets another number of shards, and
+    /// the change is not yet made.
     fn is_late(&self) -> bool {
         let first = Moving::steps(self.from(), self.to());
         let begun = self.record.as_ref().is_some_and(|record| record.moves.is_some());
         begun && first.is_some_and(|first| is_due(first, self.reshard.registry.env().unix_millis()))
     }
 
-    /// Whether layouts are frozen: asked before a step's record is written, so that nothing is on record that gateways may not learn of. Then it waits a little.
+    /// Whether layouts are frozen: asked before a step's record is written, so that nothing is on
+    /// record that gateways may not learn of. Then it waits a little.
     async fn is_frozen(&self) -> Result<bool, WorkerError> {
         let frozen = self.reshard.announcer.frozen().await?;
         self.progress.hindered(frozen.map(|frozen| frozen.to_string()));
@@ -299,7 +306,8 @@ impl Run<'_> {
             let found = registry.key_record(&self.table.id, &key.bytes, key.key_type()).await?;
             let table = registry.read(&self.table.id).await?;
             match table {
-                // Only another key's record was written, or nothing: the transaction met another one. A value of an index may be on its way since.
+                // Only another key's record was written, or nothing: the transaction met another
+                // one. A value of an index may be on its way since.
                 Some(table)
                     if found == self.record
                         && table.state == self.table.state
@@ -321,7 +329,8 @@ impl Run<'_> {
         let moves = self.record.as_ref().and_then(|record| record.moves.as_ref());
         self.found = match Moving::steps(from, to) {
             Some(first) => {
-                // A worker of before the change may bring an item into these buckets, by the number that it knows. From here on it writes nothing.
+                // A worker of before the change may bring an item into these buckets, by the number
+                // that it knows. From here on it writes nothing.
                 self.claim = Some(Claim::take(registry, &self.table, 1).await?);
                 let most = self.record.as_ref().map_or(to.most_shards(), |record| record.reserved);
                 survey::buckets(registry, key, from, first, most).await?

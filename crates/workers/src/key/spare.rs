@@ -1,32 +1,40 @@
-//! How many capacity units a second a mover may take of the drained partition: as many as its other users leave.
+//! How many capacity units a second a mover may take of the drained partition: as many as its other
+//! users leave.
 //!
-//! Nobody can ask a partition for that. So the rate grows while nothing is throttled, and falls when something is: the mover's own requests stand for
-//! the clients' that meet the same partition. Not here: when the next units may be spent (`heatsink_reshard::Pace`).
+//! Nobody can ask a partition for that. So the rate grows while nothing is throttled, and falls
+//! when something is: the mover's own requests stand for the clients' that meet the same partition.
+//! Not here: when the next units may be spent (`heatsink_reshard::Pace`).
 
 use std::time::Duration;
 
 use heatsink_env::MonotonicInstant;
 
-/// The first rate, as a share of the most: the clients' requests of the cutover, which waited, come first.
+/// The first rate, as a share of the most: the clients' requests of the cutover, which waited, come
+/// first.
 const FIRST: f64 = 0.4;
-/// Growth per second until the first throttle, as a share of the most. A partition allows more than its rate for half a second's units: the faster the
-/// growth, the further the first throttle comes too late.
+/// Growth per second until the first throttle, as a share of the most. A partition allows more than
+/// its rate for half a second's units: the faster the growth, the further the first throttle comes
+/// too late.
 const GROWTH: f64 = 0.04;
-/// The new rate after a throttle, as a share of what was left before it. RFC 9438, section 4.6, has 0.7 of the rate that was throttled, which is more.
+/// The new rate after a throttle, as a share of what was left before it. RFC 9438, section 4.6, has
+/// 0.7 of the rate that was throttled, which is more.
 const AFTER: f64 = 0.75;
-/// How fast the growth grows again, as a share of the most per second to the third power (`C` of RFC 9438, section 5, in units of a partition).
+/// How fast the growth grows again, as a share of the most per second to the third power (`C` of
+/// RFC 9438, section 5, in units of a partition).
 const CURVE: f64 = 0.001;
 /// The least, as a share of the most: a move does not stand still.
 const LEAST: f64 = 0.02;
-/// What is left is the mean of what was taken for so long before a throttle. The rate at that moment is more than is left: the partition allowed it out
-/// of what it had kept.
+/// What is left is the mean of what was taken for so long before a throttle. The rate at that
+/// moment is more than is left: the partition allowed it out of what it had kept.
 const MEAN: Duration = Duration::from_secs(2);
-/// For so long after a throttle it takes the least: the partition has used up what it kept, and would throttle clients. Other throttles do not count
-/// meanwhile: of requests that were sent before.
+/// For so long after a throttle it takes the least: the partition has used up what it kept, and
+/// would throttle clients. Other throttles do not count meanwhile: of requests that were sent
+/// before.
 const REST: Duration = Duration::from_millis(100);
 
-/// The rate of one mover. After a throttle it follows the curve of CUBIC congestion control (RFC 9438): soon near what was left, long about there, and
-/// then, where nothing is throttled, away from it ever faster, for others need less by now.
+/// The rate of one mover. After a throttle it follows the curve of CUBIC congestion control (RFC
+/// 9438): soon near what was left, long about there, and then, where nothing is throttled, away
+/// from it ever faster, for others need less by now.
 #[derive(Clone, Debug)]
 pub(crate) struct Spare {
     most: f64,
@@ -45,7 +53,8 @@ impl Spare {
         Spare { most, begun: now, throttled: None, throttles, taken: (FIRST * most, now) }
     }
 
-    /// How many seconds so many units take where nothing is throttled, rounded up: the rate grows from [`FIRST`] to all of `most`.
+    /// How many seconds so many units take where nothing is throttled, rounded up: the rate grows
+    /// from [`FIRST`] to all of `most`.
     pub(crate) fn seconds(units: u64, most: u32) -> u64 {
         #[allow(clippy::cast_precision_loss, reason = "a number for people")]
         let whole = units as f64 / f64::from(most.max(1));
@@ -128,7 +137,8 @@ mod tests {
         spare.spent(now, rate * 0.01);
     }
 
-    /// The shares of a partition's units that the mover takes, and that are asked for in excess, over so many seconds beside `others` units a second.
+    /// The shares of a partition's units that the mover takes, and that are asked for in excess,
+    /// over so many seconds beside `others` units a second.
     fn beside(others: f64) -> (f64, f64) {
         let mut spare = Spare::new(at(0), 1_000, 0);
         let (mut throttles, mut taken, mut excess) = (0, 0.0, 0.0);

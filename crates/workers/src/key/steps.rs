@@ -1,7 +1,9 @@
-//! Another number of shards for the buckets of a key: from which bucket on, and that nothing lies there.
+//! Another number of shards for the buckets of a key: from which bucket on, and that nothing lies
+//! there.
 //!
-//! A bucket keeps its number for ever. So a change begins with a bucket that nobody has written to, and it is made before anybody would. Not here: what
-//! requests do meanwhile (`heatsink_layout::Stepping`).
+//! A bucket keeps its number for ever. So a change begins with a bucket that nobody has written to,
+//! and it is made before anybody would. Not here: what requests do meanwhile
+//! (`heatsink_layout::Stepping`).
 
 use std::time::Duration;
 
@@ -18,7 +20,8 @@ use crate::key::logical_key::Key;
 /// How far the clocks of writers may be ahead of this one.
 const AHEAD: Duration = Duration::from_secs(5 * 60);
 
-/// Behind buckets that begin so soon after the first possible one a change begins later: writers use local times, up to 14 hours ahead.
+/// Behind buckets that begin so soon after the first possible one a change begins later: writers
+/// use local times, up to 14 hours ahead.
 const ZONES: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// From when on the buckets of a key have another number of shards.
@@ -57,8 +60,8 @@ impl std::fmt::Display for NewestStep {
     }
 }
 
-/// How long before it begins a bucket has to be chosen: two steps of the fence, each with a gateway that has died and calls without an answer, and
-/// [`AHEAD`] besides.
+/// How long before it begins a bucket has to be chosen: two steps of the fence, each with a gateway
+/// that has died and calls without an answer, and [`AHEAD`] besides.
 pub(crate) fn margin(bounds: Bounds) -> Duration {
     AHEAD + (bounds.lease + bounds.straggler) * 2
 }
@@ -75,7 +78,8 @@ fn first(layout: &Layout, now: u64, margin: Duration) -> Option<Bucket> {
     Some(Bucket::at(seconds, layout.time()?.granularity)?.next())
 }
 
-/// The layout with so many shards in all buckets from one on that begins after the margin, as far as the clock tells.
+/// The layout with so many shards in all buckets from one on that begins after the margin, as far
+/// as the clock tells.
 ///
 /// # Errors
 /// [`WorkerError::Usage`] where the key's number has changed too often.
@@ -94,7 +98,8 @@ pub(crate) fn by_the_clock(
 /// The same, behind the buckets that hold items already.
 ///
 /// # Errors
-/// The store's; [`WorkerError::Usage`] where items lie so far in the future that no clock or zone explains them.
+/// The store's; [`WorkerError::Usage`] where items lie so far in the future that no clock or zone
+/// explains them.
 pub(crate) async fn behind_items(
     registry: &Registry,
     key: &Key,
@@ -129,8 +134,8 @@ fn stepped(layout: &Layout, from: Bucket, shards: u16) -> Result<Layout, WorkerE
     }
 }
 
-/// The newest bucket from `from` on that holds an item of the key, in any of so many shards. Strongly consistent. A bucket without a row in the directory
-/// holds none.
+/// The newest bucket from `from` on that holds an item of the key, in any of so many shards.
+/// Strongly consistent. A bucket without a row in the directory holds none.
 ///
 /// # Errors
 /// The store's.

@@ -1,4 +1,5 @@
-//! Looks at the physical keys that a key will use: what lies there, and should not. And at those that it leaves: up to where they hold items.
+//! Looks at the physical keys that a key will use: what lies there, and should not. And at those
+//! that it leaves: up to where they hold items.
 
 use std::future::ready;
 use std::time::Duration;
@@ -24,9 +25,11 @@ const AT_ONCE: usize = 32;
 /// What was found there.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// What stands in the way: items that clients have put under a name which only looks like a shard's, and others that cannot be decided about.
+    /// What stands in the way: items that clients have put under a name which only looks like a
+    /// shard's, and others that cannot be decided about.
     pub foreign: u64,
-    /// Items of this key that an earlier layout left there, each with the item that counts: their primary keys.
+    /// Items of this key that an earlier layout left there, each with the item that counts: their
+    /// primary keys.
     pub orphans: Vec<(Json, Json)>,
     /// The first thing in the way, and what to do about it.
     pub named: Option<String>,
@@ -34,7 +37,8 @@ pub(crate) struct Found {
     pub passing: bool,
     /// The attribute by which items of the table expire.
     pub expires: Option<String>,
-    /// The highest sort key in the old slots, as it was read when none of them got an item any more.
+    /// The highest sort key in the old slots, as it was read when none of them got an item any
+    /// more.
     pub high_water: Option<Sort>,
 }
 
@@ -102,7 +106,8 @@ pub(crate) async fn survey(
     Ok(found)
 }
 
-/// Looks into the buckets that are to have another number of shards, in all shards that any bucket of the key ever had.
+/// Looks into the buckets that are to have another number of shards, in all shards that any bucket
+/// of the key ever had.
 ///
 /// # Errors
 /// The store's.
@@ -124,8 +129,9 @@ pub(crate) async fn buckets(
     Ok(found)
 }
 
-/// Looks for what may have come since the move was prepared: keys on record under the names of its shards, other keys that move, and time to live. From
-/// RESERVE on no gateway turns that on or off, so what is found here holds for the move.
+/// Looks for what may have come since the move was prepared: keys on record under the names of its
+/// shards, other keys that move, and time to live. From RESERVE on no gateway turns that on or off,
+/// so what is found here holds for the move.
 ///
 /// # Errors
 /// The store's.
@@ -162,8 +168,8 @@ pub(crate) async fn names(
     Ok(())
 }
 
-/// The highest sort key in any of the old slots; `None` where they hold nothing, or the items have no sort keys. One read of each, once: who waits for it
-/// holds up writers.
+/// The highest sort key in any of the old slots; `None` where they hold nothing, or the items have
+/// no sort keys. One read of each, once: who waits for it holds up writers.
 ///
 /// # Errors
 /// The store's.

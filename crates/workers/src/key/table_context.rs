@@ -39,7 +39,8 @@ pub struct TableContext {
 }
 
 impl TableContext {
-    /// Checks whether keys of a table can be resharded. `streams_confirmed`: the table may have a stream, whose readers will see the items move.
+    /// Checks whether keys of a table can be resharded. `streams_confirmed`: the table may have a
+    /// stream, whose readers will see the items move.
     ///
     /// # Errors
     /// [`WorkerError::Usage`] with the reason why not, and what to do.
@@ -67,7 +68,8 @@ impl TableContext {
             return usage(problem);
         }
         if recorded.is_none() && rules.naming(schema).any(|(_, fits)| fits.is_ok()) {
-            // A record that does not have what a rule says would contradict every gateway that has the rule.
+            // A record that does not have what a rule says would contradict every gateway that has
+            // the rule.
             return usage(format!(
                 "Table {table} has rules, and is not on record with them yet. If it is empty, one request through a gateway that has them records it; \
                  otherwise run `heatsink adopt {table}`, or take the rules out"
@@ -173,7 +175,8 @@ impl TableContext {
         self.laid_out(key).counter_attributes().is_some()
     }
 
-    /// Whether shards can be given to a key without being asked for: its items are spread as they are.
+    /// Whether shards can be given to a key without being asked for: its items are spread as they
+    /// are.
     pub(crate) fn can_spread(&self, key: &[u8]) -> bool {
         self.described.schema.key.sort.is_some()
             && !self.is_counter(key)
@@ -213,7 +216,8 @@ impl TableContext {
         wanted
     }
 
-    /// The keys on record that have other layouts than they would have without it, each with that one. Keys that move are among them.
+    /// The keys on record that have other layouts than they would have without it, each with that
+    /// one. Keys that move are among them.
     pub fn elsewhere(&self) -> Vec<(Vec<u8>, WantedLayout)> {
         let with = self.records.iter().map(|one| (one, self.without_record(&one.key)));
         with.filter(|(one, wanted)| one.moves.is_some() || !is_wanted(&one.layout, wanted))
@@ -226,8 +230,8 @@ impl TableContext {
         key_text(key, self.table.key.partition.key_type)
     }
 
-    /// One change of a table goes on at a time: another key that moves, or whose last move may still have late requests, and a value of an index that is
-    /// being rewritten.
+    /// One change of a table goes on at a time: another key that moves, or whose last move may
+    /// still have late requests, and a value of an index that is being rewritten.
     ///
     /// # Errors
     /// [`WorkerError::Busy`] that names it.

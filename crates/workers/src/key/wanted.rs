@@ -1,4 +1,5 @@
-//! What is wanted of a key: the layout that it becomes, and whether its table and the layout that it has allow that. Plain functions.
+//! What is wanted of a key: the layout that it becomes, and whether its table and the layout that
+//! it has allow that. Plain functions.
 //!
 //! Not here: what is on record (`table`).
 
@@ -12,7 +13,8 @@ use crate::error::{WorkerError, usage};
 /// The most shards of a key.
 const MOST_SHARDS: u16 = 1_000;
 
-/// The layout that is wanted of a key that is laid out as `from`. From which bucket on a number of shards holds is not wanted, but chosen (`steps`).
+/// The layout that is wanted of a key that is laid out as `from`. From which bucket on a number of
+/// shards holds is not wanted, but chosen (`steps`).
 pub(crate) fn target(from: &Layout, wanted: &WantedLayout) -> Layout {
     if let Some(attributes) = wanted.counter.clone() {
         let strategy = Strategy::Counter { attributes };

@@ -1,12 +1,18 @@
-//! Puts a table back on record whose record is lost with its registry: the layouts of its keys, and of values of its indexes, are read off its items.
+//! Puts a table back on record whose record is lost with its registry: the layouts of its keys, and
+//! of values of its indexes, are read off its items.
 //!
-//! A key's items tell its number of shards, because each lies where the hash of its sort key and that number put it ([`ShardTraces`] says how, and how
-//! likely chance is). No item is written: where several numbers put every item where it is, the smallest of them is as good as the one that was.
+//! A key's items tell its number of shards, because each lies where the hash of its sort key and
+//! that number put it ([`ShardTraces`] says how, and how likely chance is). No item is written:
+//! where several numbers put every item where it is, the smallest of them is as good as the one
+//! that was.
 //!
-//! **What items do not tell**: which attributes of a counter are summed; a shard that follows from a part of the sort key; how far a key had moved; the
-//! layouts of buckets and of tables that a rule lays out, which [`AsItLies`](crate::AsItLies) records by the rule. Such keys are listed, and nothing is recorded.
+//! **What items do not tell**: which attributes of a counter are summed; a shard that follows from
+//! a part of the sort key; how far a key had moved; the layouts of buckets and of tables that a
+//! rule lays out, which [`AsItLies`](crate::AsItLies) records by the rule. Such keys are listed,
+//! and nothing is recorded.
 //!
-//! Not here: where items of a recorded table belong (`verify`), which signs there are that the record is lost (`heatsink_control::lost_registry`).
+//! Not here: where items of a recorded table belong (`verify`), which signs there are that the
+//! record is lost (`heatsink_control::lost_registry`).
 
 mod read;
 mod rebuilt;
@@ -32,15 +38,18 @@ pub struct Rebuild {
     registry: Registry,
     changer: Changer,
     described: Described,
-    /// Why it is taken for a table that was on record; `None` where nothing but its items can say so.
+    /// Why it is taken for a table that was on record; `None` where nothing but its items can say
+    /// so.
     sign: Option<String>,
 }
 
 impl Rebuild {
-    /// Checks whether a table has no record. Changes nothing. `fencing`: how the registry is written.
+    /// Checks whether a table has no record. Changes nothing. `fencing`: how the registry is
+    /// written.
     ///
     /// # Errors
-    /// [`WorkerError::Usage`] for a table that is on record, that another registry has on record, or that cannot be used.
+    /// [`WorkerError::Usage`] for a table that is on record, that another registry has on record,
+    /// or that cannot be used.
     pub async fn prepare(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
@@ -65,7 +74,8 @@ impl Rebuild {
         Ok(Rebuild { registry, changer, described, sign })
     }
 
-    /// Reads every item's keys, twice where some are written like shards. Changes nothing. `rate`: the maximum number of items per second.
+    /// Reads every item's keys, twice where some are written like shards. Changes nothing. `rate`:
+    /// the maximum number of items per second.
     ///
     /// # Errors
     /// The store's; [`WorkerError::Usage`] for more keys than can be on record.
@@ -82,7 +92,8 @@ impl Rebuild {
         Ok(rebuilt)
     }
 
-    /// Puts the table on record as `rebuilt` says. No gateway may have the table in use meanwhile. `as_logical_keys`: what is not told is clients' own.
+    /// Puts the table on record as `rebuilt` says. No gateway may have the table in use meanwhile.
+    /// `as_logical_keys`: what is not told is clients' own.
     ///
     /// # Errors
     /// [`WorkerError::Stopped`] where something is not told; the store's.

@@ -1,4 +1,5 @@
-//! Reads the keys of a table's items, and the values that they have in indexes, and judges which numbers of shards put them where they are.
+//! Reads the keys of a table's items, and the values that they have in indexes, and judges which
+//! numbers of shards put them where they are.
 //!
 //! Not here: what is recorded of it (`rebuild`).
 
@@ -29,7 +30,8 @@ pub(super) struct Seen {
     keys: ShardTraces,
     /// The values of each index that are written like shards, by what those would be shards of.
     values: Vec<(OfIndex, BTreeMap<Vec<u8>, KeyTraces>)>,
-    /// Keys in forms that only rules write, or of items without a sort key, with the number of items and the reason why they tell nothing.
+    /// Keys in forms that only rules write, or of items without a sort key, with the number of
+    /// items and the reason why they tell nothing.
     of_rules: BTreeMap<Vec<u8>, (u64, &'static str)>,
 }
 
@@ -130,7 +132,8 @@ impl Seen {
         }
     }
 
-    /// Judges each key and value. `signed`: something beside the items says that the table was on record.
+    /// Judges each key and value. `signed`: something beside the items says that the table was on
+    /// record.
     pub fn judge(&self, schema: &TableSchema, signed: bool, rebuilt: &mut Rebuilt) {
         let key_type = schema.key.partition.key_type;
         for (key, (items, why)) in &self.of_rules {

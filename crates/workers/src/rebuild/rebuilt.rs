@@ -33,7 +33,8 @@ pub struct Told {
     /// The index whose value it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
-    /// The least number of shards with which every item lies where it does: the one that is recorded.
+    /// The least number of shards with which every item lies where it does: the one that is
+    /// recorded.
     pub shards: u16,
     /// The greatest.
     pub at_most: u16,
@@ -46,7 +47,8 @@ pub struct Told {
 /// What is written like a shard, and is not told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotTold {
-    /// The key, or the value of an index, that it would be a shard of; in base64 where it is binary.
+    /// The key, or the value of an index, that it would be a shard of; in base64 where it is
+    /// binary.
     pub key: String,
     /// The index whose value it is.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,5 @@
-//! Carries one intent out: claims it, has its work done, and writes meanwhile how far it is and reads what the operator wants now.
+//! Carries one intent out: claims it, has its work done, and writes meanwhile how far it is and
+//! reads what the operator wants now.
 //!
 //! Not here: the work itself (`work`), which intent is taken (`choice`).
 
@@ -129,7 +130,8 @@ impl Runner {
         Ok(claimed.then_some(Held { before: next.progress.moved, intent: next, run }))
     }
 
-    /// Writes how far it is, and takes what the operator wants. Returns whether the intent is another's now, or when this gateway stops.
+    /// Writes how far it is, and takes what the operator wants. Returns whether the intent is
+    /// another's now, or when this gateway stops.
     async fn beats(&self, held: &mut Held, shown: &Shown) -> bool {
         let mut moved = 0;
         loop {
@@ -155,7 +157,8 @@ impl Runner {
         }
     }
 
-    /// Writes what this gateway says of an intent, beside what the operator may have said meanwhile. `false` if it is not this gateway's any more.
+    /// Writes what this gateway says of an intent, beside what the operator may have said
+    /// meanwhile. `false` if it is not this gateway's any more.
     async fn write(&self, held: &mut Held, mut next: ReshardIntent) -> Result<bool, Error> {
         loop {
             if self.registry.write_intent(Some(&held.intent), &next).await? {

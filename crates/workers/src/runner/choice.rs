@@ -1,7 +1,9 @@
-//! Which intents a gateway takes: a plain function of what is on record, of what the gateway has seen of it, and of what it carries out already.
+//! Which intents a gateway takes: a plain function of what is on record, of what the gateway has
+//! seen of it, and of what it carries out already.
 //!
-//! One key of a table moves at a time, or one value of an index, in the order in which they were asked for. An intent that somebody carries out changes all the time; one that
-//! does not change has nobody. Every gateway tells that by its own clock.
+//! One key of a table moves at a time, or one value of an index, in the order in which they were
+//! asked for. An intent that somebody carries out changes all the time; one that does not change
+//! has nobody. Every gateway tells that by its own clock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -93,7 +95,8 @@ fn next_of_table<'a>(
         return None;
     }
     let mut waiting: Vec<&ReshardIntent> = intents.to_vec();
-    // A paused key that is on its way goes on to where it may rest; and no other one can go before it.
+    // A paused key that is on its way goes on to where it may rest; and no other one can go before
+    // it.
     waiting.retain(|one| one.begun || one.cancelled || !one.paused);
     waiting.sort_by_key(|one| (!one.begun, one.request.asked, place(one)));
     let may_wait = |one: &ReshardIntent| !one.begun && one.progress.hindered.is_some();

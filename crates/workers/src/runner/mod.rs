@@ -1,10 +1,11 @@
-//! Carries out in a gateway what operators ask for: looks at the intents on record, takes those that nobody carries out, and runs them.
+//! Carries out in a gateway what operators ask for: looks at the intents on record, takes those
+//! that nobody carries out, and runs them.
 //!
-//! Any gateway can take any intent, and go on where another one died. A gateway that only seems dead does no harm: of two that carry out the same
-//! reshard one can write nothing any more.
+//! Any gateway can take any intent, and go on where another one died. A gateway that only seems
+//! dead does no harm: of two that carry out the same reshard one can write nothing any more.
 //!
-//! Not here: what an intent is (`heatsink_control::reshard_intent`), what a reshard does ([`Reshard`](crate::Reshard);
-//! of a value of an index, [`ValueReshard`](crate::ValueReshard)).
+//! Not here: what an intent is (`heatsink_control::reshard_intent`), what a reshard does
+//! ([`Reshard`](crate::Reshard); of a value of an index, [`ValueReshard`](crate::ValueReshard)).
 
 mod carry;
 mod choice;
@@ -48,7 +49,8 @@ pub struct Runner {
     found: AtomicUsize,
 }
 
-/// Looks become rarer with the intents that there are: for each so many, one pause more between two. At rest they cost a few percent of a core at most.
+/// Looks become rarer with the intents that there are: for each so many, one pause more between
+/// two. At rest they cost a few percent of a core at most.
 const SELDOM: usize = 400;
 
 /// So many intents that cannot be read are named in the log.
@@ -69,7 +71,8 @@ impl Runner {
         }
     }
 
-    /// The same where indexes lag behind their tables by that much at most, instead of by [`INDEX_DELAY`].
+    /// The same where indexes lag behind their tables by that much at most, instead of by
+    /// [`INDEX_DELAY`].
     #[must_use]
     pub fn with_index_delay(self, index_delay: Duration) -> Self {
         Runner { index_delay, ..self }
@@ -81,8 +84,9 @@ impl Runner {
         Runner { pace, ..self }
     }
 
-    /// Runs until `stop` resolves. Then it stops between two calls, and gives what it carried out back, for other gateways to take at once. It may be
-    /// dropped instead: they take it over after some seconds.
+    /// Runs until `stop` resolves. Then it stops between two calls, and gives what it carried out
+    /// back, for other gateways to take at once. It may be dropped instead: they take it over after
+    /// some seconds.
     pub async fn run(&self, stop: impl Future<Output = ()> + Send) {
         self.run_until(stop.boxed()).await;
     }

@@ -25,7 +25,8 @@ pub(super) struct Shown {
     hindered: Mutex<Hindered>,
 }
 
-/// What the run says hinders it, and what it said before: that is taken back, and nothing that others have said.
+/// What the run says hinders it, and what it said before: that is taken back, and nothing that
+/// others have said.
 #[derive(Default)]
 struct Hindered {
     now: Option<String>,

@@ -1,4 +1,5 @@
-//! The store as a run in a gateway uses it: calls are let through while the run may go on, so that it can be stopped between two of them.
+//! The store as a run in a gateway uses it: calls are let through while the run may go on, so that
+//! it can be stopped between two of them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

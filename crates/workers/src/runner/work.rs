@@ -1,4 +1,5 @@
-//! What is done for an intent, and what comes of it: a key is moved, or a value of an index is rewritten.
+//! What is done for an intent, and what comes of it: a key is moved, or a value of an index is
+//! rewritten.
 //!
 //! Not here: whose the intent is meanwhile, and what is written of it (`carry`).
 
@@ -25,7 +26,8 @@ use crate::value::{ValueAsked, ValueOptions, ValueReshard};
 /// The pause between two pages of the count of a reshard's items, which is for people.
 const COUNTING: Duration = Duration::from_millis(200);
 
-/// How many items of a value are rewritten at once. Each is one transaction, of which a claim lets eleven go at once.
+/// How many items of a value are rewritten at once. Each is one transaction, of which a claim lets
+/// eleven go at once.
 const AT_ONCE: usize = 16;
 
 /// What came of a run.

@@ -1,12 +1,16 @@
-//! Adoption: brings a table that holds items under its rules, or back to logical keys, while nobody else reads or writes it.
+//! Adoption: brings a table that holds items under its rules, or back to logical keys, while nobody
+//! else reads or writes it.
 //!
-//! One transaction moves each item to the key that the layout assigns ([`item_move`]). The transaction succeeds only while the run's claim holds
-//! ([`Claim`]). The registry's record says that an adoption is in progress, so gateways refuse the table meanwhile. A run that was interrupted can be
-//! resumed, in either direction.
+//! One transaction moves each item to the key that the layout assigns ([`item_move`]). The
+//! transaction succeeds only while the run's claim holds ([`Claim`]). The registry's record says
+//! that an adoption is in progress, so gateways refuse the table meanwhile. A run that was
+//! interrupted can be resumed, in either direction.
 //!
-//! The keys of indexes are adopted after the table's own keys and brought back before them, while clients use the table ([`crate::table::index_migration`]).
+//! The keys of indexes are adopted after the table's own keys and brought back before them, while
+//! clients use the table ([`crate::table::index_migration`]).
 //!
-//! Not here: the passes over the items (`adoption_pass`); moving a table's own keys while clients use it; the command line.
+//! Not here: the passes over the items (`adoption_pass`); moving a table's own keys while clients
+//! use it; the command line.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -25,8 +29,9 @@ use crate::table::index_migration::{IndexChange, IndexMigrationRun};
 use crate::table::report::{AdoptionOptions, AdoptionReport};
 use crate::table::survey::{self, Survey, SurveySummary};
 
-/// A prepared adoption: the table exists, the rules can hold for it, and the registry does not contradict them. It concerns either the table's own
-/// keys or the keys of its indexes. Where rules ask for both, a second adoption follows.
+/// A prepared adoption: the table exists, the rules can hold for it, and the registry does not
+/// contradict them. It concerns either the table's own keys or the keys of its indexes. Where rules
+/// ask for both, a second adoption follows.
 pub struct Adoption {
     pub(crate) registry: Registry,
     pub(crate) changer: Changer,
@@ -43,19 +48,21 @@ pub struct Adoption {
 }
 
 impl Adoption {
-    /// The same adoption, with every key taken as a logical key, even one that equals what the rule writes for a shard.
+    /// The same adoption, with every key taken as a logical key, even one that equals what the rule
+    /// writes for a shard.
     #[must_use]
     pub fn with_logical_keys(self) -> Self {
         Adoption { keys_are_logical: true, ..self }
     }
 
-    /// The attributes of the index keys to adopt. Clients may use the table meanwhile. Empty for the table's own keys, whose adoption needs the
-    /// table alone.
+    /// The attributes of the index keys to adopt. Clients may use the table meanwhile. Empty for
+    /// the table's own keys, whose adoption needs the table alone.
     pub fn indexes(&self) -> &[String] {
         &self.index_change.attributes
     }
 
-    /// Whether this ends an interrupted change of index keys by undoing it, so that they keep the layouts of before.
+    /// Whether this ends an interrupted change of index keys by undoing it, so that they keep the
+    /// layouts of before.
     pub fn undoes_a_change(&self) -> bool {
         !self.index_change.forward && !self.index_change.before.is_empty()
     }
@@ -95,8 +102,8 @@ impl Adoption {
         self.record.as_ref().is_some_and(|record| record.state != State::Active)
     }
 
-    /// Reads every item, and reports what would be moved and what cannot be. Changes nothing. Not for a resumed adoption, which finds moved and
-    /// unmoved items together.
+    /// Reads every item, and reports what would be moved and what cannot be. Changes nothing. Not
+    /// for a resumed adoption, which finds moved and unmoved items together.
     pub fn survey<'a>(&'a self, progress: &'a dyn Progress) -> BoxFuture<'a, Result<Survey, WorkerError>> {
         async move {
             if !self.indexes().is_empty() {
@@ -128,7 +135,8 @@ impl Adoption {
     /// Carries out the adoption, verification included. Can be interrupted anywhere and run again.
     ///
     /// # Errors
-    /// [`WorkerError::Stopped`] before anything is changed when items cannot be moved, or when the items found at the end are not those of the start.
+    /// [`WorkerError::Stopped`] before anything is changed when items cannot be moved, or when the
+    /// items found at the end are not those of the start.
     pub fn run(
         self,
         options: AdoptionOptions,
@@ -234,7 +242,8 @@ impl Adoption {
         }
     }
 
-    /// Removes the record of a table whose items stay where they are. One conditional delete, so no intermediate state exists.
+    /// Removes the record of a table whose items stay where they are. One conditional delete, so no
+    /// intermediate state exists.
     async fn release(&self, progress: &dyn Progress) -> Result<AdoptionReport, WorkerError> {
         let table = &self.context.table.name;
         let survey = self.survey(progress).await?;
@@ -284,7 +293,8 @@ impl Adoption {
         if (found.items, &found.checksum) == (checkpoint.items, &checkpoint.checksum) {
             return Ok(());
         }
-        // Recorded, so that the next run compares with the current items: the operator has been told of the difference and may accept it.
+        // Recorded, so that the next run compares with the current items: the operator has been
+        // told of the difference and may accept it.
         let now =
             AdoptionCheckpoint { items: found.items, checksum: found.checksum.clone(), ..checkpoint.clone() };
         write(&self.registry, record, self.under_way(now)).await?;

@@ -1,7 +1,9 @@
-//! How an adoption begins: what is put on record, when the items are counted, and how the table is given back if they cannot be moved.
+//! How an adoption begins: what is put on record, when the items are counted, and how the table is
+//! given back if they cannot be moved.
 //!
-//! Clients go on while the table is surveyed first, so that one that cannot be adopted is never refused to them. What the run must find at its end is
-//! counted later, once every gateway has acknowledged that the table is being adopted.
+//! Clients go on while the table is surveyed first, so that one that cannot be adopted is never
+//! refused to them. What the run must find at its end is counted later, once every gateway has
+//! acknowledged that the table is being adopted.
 //!
 //! Not here: the passes, and the end (`adoption`).
 
@@ -17,8 +19,10 @@ use crate::table::report::AdoptionReport;
 use crate::table::survey::{Survey, SurveySummary};
 
 impl Adoption {
-    /// Records that this run moves the table: from the start, or from where a run in either direction was interrupted. Also returns what the survey
-    /// found, if there was one. Unless nobody else uses the store, gateways go on until they have acknowledged the record, and the count comes after that.
+    /// Records that this run moves the table: from the start, or from where a run in either
+    /// direction was interrupted. Also returns what the survey found, if there was one. Unless
+    /// nobody else uses the store, gateways go on until they have acknowledged the record, and the
+    /// count comes after that.
     pub(crate) async fn begin(
         &self,
         exclusive: bool,
@@ -74,7 +78,8 @@ impl Adoption {
         }
     }
 
-    /// Ends a run of the other direction that was interrupted before it counted, and so before it moved anything. `None` if there is none.
+    /// Ends a run of the other direction that was interrupted before it counted, and so before it
+    /// moved anything. `None` if there is none.
     pub(crate) async fn turn_back(&self) -> Result<Option<AdoptionReport>, WorkerError> {
         let Some(record) = &self.record else { return Ok(None) };
         let checkpoint = match &record.state {
@@ -100,7 +105,8 @@ impl Adoption {
         }))
     }
 
-    /// Gives the table back to its clients as it was before a run that has moved nothing. A run that still goes on finds its record changed, and stops.
+    /// Gives the table back to its clients as it was before a run that has moved nothing. A run
+    /// that still goes on finds its record changed, and stops.
     pub(crate) async fn take_back(&self, record: &Record) -> Result<(), WorkerError> {
         match record.state {
             State::Adopting(_) => {

@@ -1,9 +1,13 @@
-//! One pass of an adoption: moves every item of one depth to the key that the layout assigns, or back.
+//! One pass of an adoption: moves every item of one depth to the key that the layout assigns, or
+//! back.
 //!
-//! **Passes.** A stored key in the reserved form is either a logical key that has yet to be escaped, or a shard of another key. The depth of a key,
-//! the number of reserved suffixes that it ends in, tells them apart: a logical key of depth d is stored at depth d before, and deeper after (at d
-//! too, for d = 0). So the deepest keys are moved first, one depth per pass. When the pass of depth d runs, every item at depth d is one that has not
-//! been moved yet, and the target keys are free. The way back runs the passes in the opposite order. Nearly every table has one pass.
+//! **Passes.** A stored key in the reserved form is either a logical key that has yet to be
+//! escaped, or a shard of another key. The depth of a key, the number of reserved suffixes that it
+//! ends in, tells them apart: a logical key of depth d is stored at depth d before, and deeper
+//! after (at d too, for d = 0). So the deepest keys are moved first, one depth per pass. When the
+//! pass of depth d runs, every item at depth d is one that has not been moved yet, and the target
+//! keys are free. The way back runs the passes in the opposite order. Nearly every table has one
+//! pass.
 //!
 //! Not here: the order of passes and what is on record (`adoption`), moving one item (`item_move`).
 
@@ -55,7 +59,8 @@ impl Pass<'_> {
         .await
     }
 
-    /// Enters the bucket of an item in the directory, once for each key and bucket, before the item is written there.
+    /// Enters the bucket of an item in the directory, once for each key and bucket, before the item
+    /// is written there.
     async fn enter(&self, entered: &Entered, key: &[u8], item: &Attributes) -> Result<(), WorkerError> {
         let table = &self.context.table;
         let logical = self.context.logical(key, self.direction);
@@ -84,7 +89,8 @@ impl Pass<'_> {
             }
             Direction::Back if self.context.by_hand() => {
                 if !self.context.stands_alone(logical) {
-                    // Under that key it would be taken for a shard of another key, and be moved to that one.
+                    // Under that key it would be taken for a shard of another key, and be moved to
+                    // that one.
                     return Err(WorkerError::Stopped(format!(
                         "The logical key {:?} would be read as a shard of another key. The item is {}",
                         self.context.text(logical),

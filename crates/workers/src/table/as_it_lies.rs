@@ -1,8 +1,10 @@
-//! Records a table whose items are already where the layouts put them: a copy of a sharded table, or a table that was created again and filled from
-//! one. The layouts are those of the rules, or those on another table's record. No item is written.
+//! Records a table whose items are already where the layouts put them: a copy of a sharded table,
+//! or a table that was created again and filled from one. The layouts are those of the rules, or
+//! those on another table's record. No item is written.
 //!
-//! First every item is read, and each must be under the key that the layouts assign. The same pass enters buckets in the directory, which lists
-//! buckets by the id of the table, and this is another table.
+//! First every item is read, and each must be under the key that the layouts assign. The same pass
+//! enters buckets in the directory, which lists buckets by the id of the table, and this is another
+//! table.
 //!
 //! Not here: moving items (`adoption`).
 
@@ -55,7 +57,8 @@ pub struct Recorded {
     pub from: Option<String>,
     /// The layouts, in words.
     pub layouts: String,
-    /// The attributes of index keys with plain values: they are not recorded, and wait for `heatsink adopt`.
+    /// The attributes of index keys with plain values: they are not recorded, and wait for
+    /// `heatsink adopt`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
     /// The number of items, each where the layouts put it. Counter fragments are not counted.
@@ -123,7 +126,8 @@ impl AsItLies {
         self.from.as_deref()
     }
 
-    /// Reads every item, and records the table if each is where the layouts put it; a dry run records nothing.
+    /// Reads every item, and records the table if each is where the layouts put it; a dry run
+    /// records nothing.
     ///
     /// # Errors
     /// [`WorkerError::Stopped`] with the items that are elsewhere. The table is not recorded then.
@@ -165,7 +169,8 @@ impl AsItLies {
         Ok(recorded)
     }
 
-    /// Reads every item. Returns the number of items, and the attributes that hold only plain values.
+    /// Reads every item. Returns the number of items, and the attributes that hold only plain
+    /// values.
     async fn read(
         &self,
         context: &ItemContext,
@@ -216,7 +221,8 @@ impl AsItLies {
         Ok((found.items, plain.collect()))
     }
 
-    /// Enters the bucket of a physical key in the directory, also for templates, whose buckets other writers begin.
+    /// Enters the bucket of a physical key in the directory, also for templates, whose buckets
+    /// other writers begin.
     async fn enter(&self, context: &ItemContext, key: &[u8]) -> Result<(), WorkerError> {
         let (logical, slot) = context.table.decode(key);
         let Some(bucket) = slot.and_then(|slot| slot.bucket) else { return Ok(()) };

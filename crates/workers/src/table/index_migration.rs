@@ -1,16 +1,22 @@
-//! Index-key migration: brings the keys of indexes under a rule, to another number of shards, or back, while clients use the table.
+//! Index-key migration: brings the keys of indexes under a rule, to another number of shards, or
+//! back, while clients use the table.
 //!
-//! An index's partition key is an attribute of the table's items, so no item moves. Each item's value is rewritten in place, from its old form to its
-//! new one, on condition that it is unchanged since it was read. Values that clients write meanwhile have the right form already.
+//! An index's partition key is an attribute of the table's items, so no item moves. Each item's
+//! value is rewritten in place, from its old form to its new one, on condition that it is unchanged
+//! since it was read. Values that clients write meanwhile have the right form already.
 //!
-//! **Steps.** The record holds the current step, and before each step every gateway has acknowledged the previous one. First every gateway reads both
-//! forms and writes the old one. Then all gateways write the new form and items are rewritten. Then the record says that the migration is done. An
-//! interrupted run can be resumed, in either direction. To turn it round changes nothing of what gateways write, since some may know only the step before.
+//! **Steps.** The record holds the current step, and before each step every gateway has
+//! acknowledged the previous one. First every gateway reads both forms and writes the old one. Then
+//! all gateways write the new form and items are rewritten. Then the record says that the migration
+//! is done. An interrupted run can be resumed, in either direction. To turn it round changes
+//! nothing of what gateways write, since some may know only the step before.
 //!
-//! A plain value in the reserved form would be read as a spread one. Where values were plain, or become it, the run looks for such values before the first
-//! step and after it, and gateways refuse to write them until the end.
+//! A plain value in the reserved form would be read as a spread one. Where values were plain, or
+//! become it, the run looks for such values before the first step and after it, and gateways refuse
+//! to write them until the end.
 //!
-//! Not here: a table's own keys, whose items have to move (`adoption`); rewriting one value (`index_rewrite`); how a gateway reads two forms (`route`).
+//! Not here: a table's own keys, whose items have to move (`adoption`); rewriting one value
+//! (`index_rewrite`); how a gateway reads two forms (`route`).
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -63,7 +69,8 @@ impl IndexChange {
         IndexChange { attributes: Vec::new(), before: TableLayouts::default(), forward: true }
     }
 
-    /// What the table's context has to know of it, with the layouts that the record has, or will have.
+    /// What the table's context has to know of it, with the layouts that the record has, or will
+    /// have.
     pub fn phase(&self, recorded: &TableLayouts) -> MigrationPhase {
         self.migration(0, 0).phase(recorded)
     }
@@ -145,7 +152,8 @@ impl<'a> IndexMigrationRun<'a> {
         .boxed()
     }
 
-    /// Clients go on in each step of an index key's change, so it waits before the next one while layouts are frozen.
+    /// Clients go on in each step of an index key's change, so it waits before the next one while
+    /// layouts are frozen.
     async fn not_frozen(&self) -> Result<(), WorkerError> {
         match self.changer.frozen().await? {
             Some(frozen) => Err(WorkerError::Stopped(format!(
@@ -162,14 +170,17 @@ impl<'a> IndexMigrationRun<'a> {
         Ok(())
     }
 
-    /// Records the first step, or takes over an interrupted run and reverses it if it went in the other direction.
+    /// Records the first step, or takes over an interrupted run and reverses it if it went in the
+    /// other direction.
     async fn begin(&self, progress: &dyn Progress) -> Result<(Record, IndexKeyMigration), WorkerError> {
         let run = self.registry.env().random();
         let forward = self.change.forward;
         if let (Some(record), Some(migration)) = (self.record, self.migration()) {
-            // Turned round or not, it writes what it wrote: not every gateway may know that it has begun.
+            // Turned round or not, it writes what it wrote: not every gateway may know that it has
+            // begun.
             let writes_new = migration.writes_new == (migration.forward == forward);
-            // Builds that turned it round otherwise had gateways write the layouts on record, and did not say so.
+            // Builds that turned it round otherwise had gateways write the layouts on record, and
+            // did not say so.
             let touched = migration.touched || migration.writes_new == migration.forward;
             let migration = IndexKeyMigration { forward, writes_new, touched, run, ..migration.clone() };
             return Ok((
@@ -197,7 +208,8 @@ impl<'a> IndexMigrationRun<'a> {
         Ok((record, migration))
     }
 
-    /// Refuses where gateways would refuse the table: older builds know plain and spread values alone.
+    /// Refuses where gateways would refuse the table: older builds know plain and spread values
+    /// alone.
     async fn known(&self) -> Result<(), WorkerError> {
         let older = self.changer.gateways_without(|one| one.knows_values).await?;
         if older.is_empty() {
@@ -211,7 +223,8 @@ impl<'a> IndexMigrationRun<'a> {
         )))
     }
 
-    /// Records the end of the migration: the layouts of its attributes are those of after. Attributes that are plain leave the record.
+    /// Records the end of the migration: the layouts of its attributes are those of after.
+    /// Attributes that are plain leave the record.
     async fn finish(&self, record: &Record) -> Result<(), WorkerError> {
         let IndexChange { attributes, before, forward } = self.change;
         let layouts =

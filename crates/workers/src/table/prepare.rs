@@ -35,8 +35,8 @@ impl Adoption {
         async move { Self::prepare_with(store, env, rules, table, direction, false).await }.boxed()
     }
 
-    /// The same for a table whose name is recorded under another id, where that record does not apply: the table is another one, and its items are
-    /// under their logical keys.
+    /// The same for a table whose name is recorded under another id, where that record does not
+    /// apply: the table is another one, and its items are under their logical keys.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
@@ -68,7 +68,8 @@ impl Adoption {
         {
             return usage(problem);
         }
-        // Of a sharded table each shard would become a logical key. What its items say is judged by the rules (`survey`).
+        // Of a sharded table each shard would become a logical key. What its items say is judged by
+        // the rules (`survey`).
         if direction == Direction::Adopt
             && record.is_none()
             && !anew
@@ -143,7 +144,8 @@ impl Adoption {
                             record.layouts
                         ));
                     }
-                    // An interrupted adoption is ended first: undone if the rules ask for what was before, otherwise with the layouts on its record.
+                    // An interrupted adoption is ended first: undone if the rules ask for what was
+                    // before, otherwise with the layouts on its record.
                     Some(Record { state: State::MigratingIndexKeys(migration), layouts, .. }) => {
                         let IndexKeyMigration { attributes, before, .. } = migration.clone();
                         let asked = desired.only(&attributes);
@@ -219,7 +221,8 @@ fn spread_counters(layouts: &TableLayouts) -> bool {
     layouts.iter().any(|one| one.layout().counter_attributes().is_some() && one.layout().shards > 1)
 }
 
-/// Whether a table's items can stay where they are when its record is removed, or the reason why not.
+/// Whether a table's items can stay where they are when its record is removed, or the reason why
+/// not.
 fn releasable(record: &Record) -> Result<(), String> {
     let Record { name, layouts, state, .. } = record;
     let own = layouts.own();

@@ -1,18 +1,22 @@
-//! Detects whether shards that the rule says other writers assign at random follow from the sort key by a known recipe. A rule with that recipe reads and writes each item
-//! with one request and needs no search.
+//! Detects whether shards that the rule says other writers assign at random follow from the sort
+//! key by a known recipe. A rule with that recipe reads and writes each item with one request and
+//! needs no search.
 //!
-//! Every recipe that rules can name is tried on every item, and is dropped at the first item that contradicts it.
+//! Every recipe that rules can name is tried on every item, and is dropped at the first item that
+//! contradicts it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use heatsink_layout::{By, Digest, Hash, Layout, Slot, SortKey, Strategy, Table};
 
-/// This many different sort keys that match one recipe are no accident. Some 600 recipes are tried: with two random shards, one recipe matches that
-/// many by chance in one table of two million; with more shards, in fewer.
+/// This many different sort keys that match one recipe are no accident. Some 600 recipes are tried:
+/// with two random shards, one recipe matches that many by chance in one table of two million; with
+/// more shards, in fewer.
 const ENOUGH: usize = 30;
 
-/// The recipes: those of whole sort keys, and those of a part that ends at one of the usual separators.
+/// The recipes: those of whole sort keys, and those of a part that ends at one of the usual
+/// separators.
 fn recipes(layout: &Layout) -> Vec<Layout> {
     let mut hashes = vec![
         Hash::Md5,
@@ -58,7 +62,8 @@ struct Candidates {
 pub(crate) struct Trial(Vec<Candidates>);
 
 impl Trial {
-    /// Tests the recipes on the physical key of an item, if its layout has externally assigned shards.
+    /// Tests the recipes on the physical key of an item, if its layout has externally assigned
+    /// shards.
     pub fn see_stored(&mut self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) {
         if let (Some(slot), Some(layout)) = (table.assigned_slot(key), table.layout_of(table.logical(key))) {
             self.see(layout, sort, slot);
@@ -86,7 +91,8 @@ impl Trial {
     /// Advice for the operator, if a recipe matches.
     pub fn advice(&self) -> Option<String> {
         let found = |candidates: &Candidates| {
-            // Where several match, as all do for sort keys without separators, the simplest is first.
+            // Where several match, as all do for sort keys without separators, the simplest is
+            // first.
             let recipe = candidates.left.first()?;
             let by = match &recipe.strategy {
                 Strategy::Template { by: By::Part { separator, part }, .. } => {

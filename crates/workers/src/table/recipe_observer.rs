@@ -1,5 +1,5 @@
-//! A store wrapper that observes the items of a table as Scans return them, and reports whether shards that the record calls random follow from the
-//! sort key.
+//! A store wrapper that observes the items of a table as Scans return them, and reports whether
+//! shards that the record calls random follow from the sort key.
 //!
 //! Not here: which recipes are tried (`recipe`).
 
@@ -48,7 +48,8 @@ impl RecipeObserver {
         Ok(())
     }
 
-    /// Advice for the operator: a recipe that matches all observed items. `None` if none does, or if there were too few items.
+    /// Advice for the operator: a recipe that matches all observed items. `None` if none does, or
+    /// if there were too few items.
     pub fn advice(&self) -> Option<String> {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.trial.advice()
     }

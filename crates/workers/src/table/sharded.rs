@@ -1,8 +1,9 @@
-//! Detects that a table to be adopted is sharded already: a copy of a sharded table, or a table that was created again and filled from one. Adoption
-//! would turn its shards into logical keys of their own, and requests would find only the items of shard 0.
+//! Detects that a table to be adopted is sharded already: a copy of a sharded table, or a table
+//! that was created again and filled from one. Adoption would turn its shards into logical keys of
+//! their own, and requests would find only the items of shard 0.
 //!
-//! The sign is partition keys or index keys in the reserved form (`game#~3`) that equal what the rule writes. Of values that clients wrote by
-//! themselves, one in N equals it by chance.
+//! The sign is partition keys or index keys in the reserved form (`game#~3`) that equal what the
+//! rule writes. Of values that clients wrote by themselves, one in N equals it by chance.
 //!
 //! Not here: recording such a table (`as_it_lies`).
 

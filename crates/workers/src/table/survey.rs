@@ -1,4 +1,5 @@
-//! Full reads of a table that change nothing: what an adoption would move, what it cannot move, and whether every item is where it should be.
+//! Full reads of a table that change nothing: what an adoption would move, what it cannot move, and
+//! whether every item is where it should be.
 
 use std::collections::HashSet;
 
@@ -27,14 +28,16 @@ pub struct Survey {
     pub items: u64,
     /// Items that have to move.
     pub to_move: u64,
-    /// The most reserved suffixes that a logical key ends in: 0 unless the table holds keys that have to be escaped.
+    /// The most reserved suffixes that a logical key ends in: 0 unless the table holds keys that
+    /// have to be escaped.
     pub deepest: usize,
     /// Items whose logical key ends in the reserved form and is stored escaped.
     pub escaped: u64,
-    /// Items that share their primary key with an item in another random shard: Queries return all of them, and requests that name one by its key
-    /// are refused.
+    /// Items that share their primary key with an item in another random shard: Queries return all
+    /// of them, and requests that name one by its key are refused.
     pub tied: u64,
-    /// Where shards are said to be random but follow from the sort key: the recipe, and the number of items that match it.
+    /// Where shards are said to be random but follow from the sort key: the recipe, and the number
+    /// of items that match it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
     /// The reason why the table seems to be sharded already; it is not adopted then.
@@ -81,7 +84,8 @@ impl SurveySummary {
     }
 }
 
-/// Reads a table before its adoption. `rules` has every layout of the rules, `context` those of this adoption.
+/// Reads a table before its adoption. `rules` has every layout of the rules, `context` those of
+/// this adoption.
 pub(crate) async fn survey(
     registry: &Registry,
     context: &ItemContext,
@@ -200,8 +204,9 @@ pub(crate) struct Count {
     pub misplaced_first: Option<String>,
 }
 
-/// Reads a table after its adoption. The key of an item follows from its logical key, and a store holds one item per primary key. So when every item
-/// is at its key none can exist twice, and equal counts and checksums prove that none is missing.
+/// Reads a table after its adoption. The key of an item follows from its logical key, and a store
+/// holds one item per primary key. So when every item is at its key none can exist twice, and equal
+/// counts and checksums prove that none is missing.
 pub(crate) async fn count(
     registry: &Registry,
     context: &ItemContext,

@@ -1,19 +1,26 @@
-//! One value of an index's key by itself: gives it another number of shards while clients use the table, without a rule, and without reading the table.
+//! One value of an index's key by itself: gives it another number of shards while clients use the
+//! table, without a rule, and without reading the table.
 //!
 //! **Phases**, each of which every gateway has acknowledged before the next one begins:
-//! - RESERVE: the stored forms that the value will have are reserved: gateways refuse them to clients. Then the index is asked whether a client's own
-//!   value has such a form;
+//! - RESERVE: the stored forms that the value will have are reserved: gateways refuse them to
+//!   clients. Then the index is asked whether a client's own value has such a form;
 //! - PREPARE: gateways read the old forms and the new ones, and write the old ones;
-//! - MOVE: they write the new ones, and items are found by Queries of the index under the old forms, and rewritten;
-//! - the value has its new shards. One that is back at a single shard leaves the record, where the index holds all of its items.
+//! - MOVE: they write the new ones, and items are found by Queries of the index under the old
+//!   forms, and rewritten;
+//! - the value has its new shards. One that is back at a single shard leaves the record, where the
+//!   index holds all of its items.
 //!
-//! **An index lags behind its table.** Whether something is left in an old form is looked up again after an allowance for that, until nothing is found.
+//! **An index lags behind its table.** Whether something is left in an old form is looked up again
+//! after an allowance for that, until nothing is found.
 //!
-//! A run that was killed is taken over by the next one, whatever number of shards that asks for. A run can be cancelled until MOVE begins.
+//! A run that was killed is taken over by the next one, whatever number of shards that asks for. A
+//! run can be cancelled until MOVE begins.
 //!
-//! - [`prepare`](ValueReshard::prepare): whether a value can be resharded. `plan`: what that takes. `run`: the steps. `rewrite`: the items.
+//! - [`prepare`](ValueReshard::prepare): whether a value can be resharded. `plan`: what that takes.
+//!   `run`: the steps. `rewrite`: the items.
 //!
-//! Not here: what gateways read and write meanwhile (`heatsink_layout::IndexKey`); who runs it (`heatsink_workers::Runner`, or a command).
+//! Not here: what gateways read and write meanwhile (`heatsink_layout::IndexKey`); who runs it
+//! (`heatsink_workers::Runner`, or a command).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,13 +68,15 @@ pub struct ValueReshard {
 }
 
 impl ValueReshard {
-    /// The same reshard, carried out within a gateway: it waits for the other ones as that gateway does.
+    /// The same reshard, carried out within a gateway: it waits for the other ones as that gateway
+    /// does.
     #[must_use]
     pub fn within(self, control: &Control) -> Self {
         ValueReshard { announcer: Announcer::Gateway(control.clone()), ..self }
     }
 
-    /// One change of a table goes on at a time: a key that moves, or another value, has to rest first.
+    /// One change of a table goes on at a time: a key that moves, or another value, has to rest
+    /// first.
     ///
     /// # Errors
     /// [`WorkerError::Busy`] that names it.

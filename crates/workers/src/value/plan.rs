@@ -1,4 +1,5 @@
-//! What a reshard of a value takes: its items in the index, and how many of them change their form. Changes nothing.
+//! What a reshard of a value takes: its items in the index, and how many of them change their form.
+//! Changes nothing.
 
 use std::time::Duration;
 
@@ -23,7 +24,8 @@ pub struct ValuePlan {
     pub items: u64,
     /// How many of them change their shard.
     pub to_rewrite: u64,
-    /// Items that have the attribute and not the index's sort key keep their form, and requests look for several forms for good.
+    /// Items that have the attribute and not the index's sort key keep their form, and requests
+    /// look for several forms for good.
     pub keeps_former_forms: bool,
 }
 
@@ -50,7 +52,8 @@ impl ValueReshard {
         .boxed()
     }
 
-    /// Counts about how many items will be rewritten, with a pause between two pages, so that the count takes little of what clients need.
+    /// Counts about how many items will be rewritten, with a pause between two pages, so that the
+    /// count takes little of what clients need.
     pub fn counting(&self, pause: Duration) -> BoxFuture<'static, Result<u64, WorkerError>> {
         let this = self.clone();
         async move { Ok(this.count(pause, &Unwatched).await?.to_rewrite) }.boxed()

@@ -1,4 +1,5 @@
-//! Prepares the reshard of a value: compares the table, its indexes, its record and the rules. Changes nothing.
+//! Prepares the reshard of a value: compares the table, its indexes, its record and the rules.
+//! Changes nothing.
 
 use std::sync::Arc;
 
@@ -192,7 +193,8 @@ fn under_no_rule(
     }
     match desired {
         DesiredLayout::Sharded(desired) if !desired.of_attribute(attribute).is_empty() => by_rule("a rule"),
-        // A record without what a rule says would contradict gateways that have the rule, or leave it waiting.
+        // A record without what a rule says would contradict gateways that have the rule, or leave
+        // it waiting.
         DesiredLayout::Sharded(_) if record.is_none() => usage(format!(
             "Table {0} has rules, and is not on record with them yet. If it is empty, one request through a gateway that has them records it; otherwise run \
              `heatsink adopt {0}`, or take the rules out",

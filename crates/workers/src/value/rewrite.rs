@@ -1,4 +1,5 @@
-//! Rewrites the items of a value that are in an old form: as fast as it may, and not while it is paused.
+//! Rewrites the items of a value that are in an old form: as fast as it may, and not while it is
+//! paused.
 //!
 //! Not here: one item (`index_rewrite::bring`), what has to be acknowledged before (`run`).
 
@@ -16,7 +17,8 @@ use crate::error::WorkerError;
 use crate::items::index_rewrite::{Brought, bring};
 use crate::progress::Unwatched;
 
-/// How often the index is walked for what is left before the run gives up: some writer bypasses the gateways.
+/// How often the index is walked for what is left before the run gives up: some writer bypasses the
+/// gateways.
 const WALKS: usize = 60;
 
 /// How often a run that is paused looks whether it may go on.
@@ -51,7 +53,8 @@ impl Pacer {
 }
 
 impl Run<'_> {
-    /// Rewrites all items that the index shows in an old form, until it shows none for so long as it may lag.
+    /// Rewrites all items that the index shows in an old form, until it shows none for so long as
+    /// it may lag.
     pub(super) async fn rewrite(
         &self,
         claim: &Claim,
@@ -105,7 +108,8 @@ impl Run<'_> {
         )))
     }
 
-    /// Waits while the run is paused, and looks now and then whether the table is still there: one that was made again past the gateways has its name.
+    /// Waits while the run is paused, and looks now and then whether the table is still there: one
+    /// that was made again past the gateways has its name.
     async fn may_go_on(&self, env: &dyn Env, looked: &Mutex<MonotonicInstant>) -> Result<(), WorkerError> {
         let mut was_paused = false;
         loop {

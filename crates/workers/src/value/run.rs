@@ -1,4 +1,5 @@
-//! Carries the reshard of a value out: its steps, from what is on record to what is wanted. Can be killed anywhere and run again.
+//! Carries the reshard of a value out: its steps, from what is on record to what is wanted. Can be
+//! killed anywhere and run again.
 //!
 //! Not here: the items (`rewrite`), whether it is possible (`prepare`).
 
@@ -24,7 +25,8 @@ use crate::progress::Progress;
 pub struct ValueOptions {
     /// How many items are rewritten at once; at least 1.
     pub concurrency: usize,
-    /// Whether no other process uses the store, so that there are no gateways to wait for. A run within a gateway knows by itself.
+    /// Whether no other process uses the store, so that there are no gateways to wait for. A run
+    /// within a gateway knows by itself.
     pub exclusive: bool,
     /// How long an index may lag behind its table.
     pub delay: Duration,
@@ -38,7 +40,8 @@ pub(super) struct Run<'a> {
     pub options: ValueOptions,
     pub steering: &'a Steering,
     progress: &'a dyn Progress,
-    /// How many shards the value is to have: those that were asked for, unless the run is cancelled.
+    /// How many shards the value is to have: those that were asked for, unless the run is
+    /// cancelled.
     target: u16,
     rewritten: AtomicU64,
 }
@@ -47,8 +50,9 @@ impl ValueReshard {
     /// Carries it out. Can be interrupted anywhere and run again.
     ///
     /// # Errors
-    /// [`WorkerError::Stopped`] if a client's own value has a form that the value would get, or items cannot be rewritten; the message says how to go on.
-    /// [`WorkerError::Busy`] where another run, or another change of the table, has written the record meanwhile.
+    /// [`WorkerError::Stopped`] if a client's own value has a form that the value would get, or
+    /// items cannot be rewritten; the message says how to go on. [`WorkerError::Busy`] where
+    /// another run, or another change of the table, has written the record meanwhile.
     pub async fn run(
         self,
         options: ValueOptions,
@@ -167,7 +171,8 @@ impl Run<'_> {
         let run = this.registry.env().random();
         let Some(migration) = layout.migration else {
             if layout.shards == self.target {
-                // Clients are refused its former forms for as long as a gateway reads them: until all know that it has one shard.
+                // Clients are refused its former forms for as long as a gateway reads them: until
+                // all know that it has one shard.
                 let Some(record) = record else { return Ok(None) };
                 self.settle(&record).await?;
                 return self.write(Some(&record), None).await;
@@ -248,7 +253,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the layout of the value to the record, or takes it off. Returns the record, if anything is left on it.
+    /// Writes the layout of the value to the record, or takes it off. Returns the record, if
+    /// anything is left on it.
     async fn write(
         &self,
         record: Option<&Record>,

@@ -1,4 +1,5 @@
-//! Classifies the items of a page: by the record alone where that is enough, otherwise by a strongly consistent read of the expected key.
+//! Classifies the items of a page: by the record alone where that is enough, otherwise by a
+//! strongly consistent read of the expected key.
 //!
 //! Not here: what is written (`repair`).
 
@@ -49,7 +50,8 @@ pub(super) enum RepairAction {
 pub(super) struct Classifier<'a> {
     pub registry: &'a Registry,
     context: &'a ItemContext,
-    /// The physical key whose bucket was looked up last, and whether the directory lists it. Items of one key follow each other.
+    /// The physical key whose bucket was looked up last, and whether the directory lists it. Items
+    /// of one key follow each other.
     bucket: Option<(Vec<u8>, bool)>,
 }
 
@@ -116,7 +118,8 @@ impl<'a> Classifier<'a> {
         Found { finding, item: item.clone(), action }
     }
 
-    /// The spread attributes of an item that are not in the recorded form. Where there are several, each is right.
+    /// The spread attributes of an item that are not in the recorded form. Where there are several,
+    /// each is right.
     pub(super) fn index_keys(&self, item: &Attributes) -> Result<Vec<Found>, VerifyError> {
         let mut wrong = Vec::new();
         for index_value in self.context.index_values(item)? {
@@ -154,7 +157,8 @@ impl<'a> Classifier<'a> {
         Ok(wrong)
     }
 
-    /// An item in a bucket that the directory does not list. Other writers may begin buckets of templates, which Queries search for.
+    /// An item in a bucket that the directory does not list. Other writers may begin buckets of
+    /// templates, which Queries search for.
     async fn unlisted(&mut self, key: &[u8], item: &Attributes) -> Result<Option<Found>, VerifyError> {
         let table = &self.context.table;
         let (logical, slot) = table.decode(key);

@@ -10,7 +10,8 @@ use crate::items::item::NoKey;
 pub enum VerifyError {
     /// It is not possible as requested. Nothing was read or changed.
     Usage(String),
-    /// The table is not on record. Whether it was, and the record is lost, its items tell ([`Rebuild`](crate::Rebuild)).
+    /// The table is not on record. Whether it was, and the record is lost, its items tell
+    /// ([`Rebuild`](crate::Rebuild)).
     NotRecorded(String),
     /// It stopped: the table's record changed, or another worker took over.
     Stopped(String),

@@ -1,4 +1,5 @@
-//! The result of a verification: a count for each class, and the first findings of each class with advice.
+//! The result of a verification: a count for each class, and the first findings of each class with
+//! advice.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -20,7 +21,8 @@ pub enum Class {
     Foreign,
     /// A counter fragment without a base fragment.
     OrphanedPart,
-    /// An index key has another form than the record says: Queries of the index do not find the item.
+    /// An index key has another form than the record says: Queries of the index do not find the
+    /// item.
     IndexKey,
     /// The directory does not list its bucket: Queries do not read it.
     UnlistedBucket,
@@ -109,7 +111,8 @@ pub struct Findings {
     pub key: Option<String>,
     /// The recorded layouts, as text.
     pub layouts: String,
-    /// When reading began, and when it ended: milliseconds since 1970-01-01T00:00:00Z. Writes in between may or may not be included.
+    /// When reading began, and when it ended: milliseconds since 1970-01-01T00:00:00Z. Writes in
+    /// between may or may not be included.
     pub began: u64,
     /// See `began`.
     pub ended: u64,
@@ -119,7 +122,8 @@ pub struct Findings {
     pub parts: u64,
     /// Items and fragments that are where the record puts them, in the recorded form.
     pub in_order: u64,
-    /// Of those, items of keys that move which are still in their old shards. Requests look there, too.
+    /// Of those, items of keys that move which are still in their old shards. Requests look there,
+    /// too.
     #[serde(skip_serializing_if = "is_zero")]
     pub on_the_way: u64,
     /// Old copies of items that have moved, which are yet to be deleted. They are no items.

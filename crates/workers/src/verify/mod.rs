@@ -1,12 +1,16 @@
-//! Verification: reads the items of a recorded table, or those of one key, and checks that each is where the record puts it. Requests do not find a
-//! misplaced item. Repair moves it where that loses nothing.
+//! Verification: reads the items of a recorded table, or those of one key, and checks that each is
+//! where the record puts it. Requests do not find a misplaced item. Repair moves it where that
+//! loses nothing.
 //!
-//! Clients use the table meanwhile. Memory does not grow with the table: findings are counted, and the first of each class are listed.
+//! Clients use the table meanwhile. Memory does not grow with the table: findings are counted, and
+//! the first of each class are listed.
 //!
-//! Each page is classified ([`classify`]), and each misplaced item is compared with the item at its expected key. A repair writes under a claim
-//! ([`Claim`]), page by page, and reads everything once more at its end.
+//! Each page is classified ([`classify`]), and each misplaced item is compared with the item at its
+//! expected key. A repair writes under a claim ([`Claim`]), page by page, and reads everything once
+//! more at its end.
 //!
-//! Not here: tables without a record, and tables in the middle of an adoption (`adopt`); the command line.
+//! Not here: tables without a record, and tables in the middle of an adoption (`adopt`); the
+//! command line.
 
 mod classify;
 mod error;
@@ -37,7 +41,8 @@ use moving::KeyOnItsWay;
 use pages::Pages;
 use repair::Repair;
 
-/// The most rounds of a repair: an item that was moved can turn out to hold an index key in another form.
+/// The most rounds of a repair: an item that was moved can turn out to hold an index key in another
+/// form.
 const ROUNDS: usize = 3;
 
 /// A prepared verification: the table exists and is recorded.
@@ -52,7 +57,8 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Checks whether `table` can be verified. `key` is a logical partition key, in base64 where the table's keys are binary.
+    /// Checks whether `table` can be verified. `key` is a logical partition key, in base64 where
+    /// the table's keys are binary.
     ///
     /// # Errors
     /// [`VerifyError::Usage`] with the reason why not.
@@ -124,7 +130,8 @@ impl Verification {
         known.collect::<Vec<_>>().join("; ")
     }
 
-    /// Reads every item and checks its location. Changes nothing. `rate`: the maximum number of items per second.
+    /// Reads every item and checks its location. Changes nothing. `rate`: the maximum number of
+    /// items per second.
     ///
     /// # Errors
     /// [`VerifyError::Stopped`] where the record changed meanwhile, so that the findings are void.
@@ -157,10 +164,12 @@ impl Verification {
         Ok(findings)
     }
 
-    /// Repairs what can be repaired without a loss, and reads everything again. Returns the repairs, and the findings that are left.
+    /// Repairs what can be repaired without a loss, and reads everything again. Returns the
+    /// repairs, and the findings that are left.
     ///
     /// # Errors
-    /// [`VerifyError::Stopped`] where the record changed, or another worker took over. Every item is whole, at its old key or at the new one.
+    /// [`VerifyError::Stopped`] where the record changed, or another worker took over. Every item
+    /// is whole, at its old key or at the new one.
     pub async fn repair(
         &self,
         rate: Option<u64>,

@@ -1,7 +1,9 @@
-//! Verifies a key that is on its way to another layout, from CHECK on: an item lies in its old shard, in its new one, or in both, and counts once.
+//! Verifies a key that is on its way to another layout, from CHECK on: an item lies in its old
+//! shard, in its new one, or in both, and counts once.
 //!
-//! The old shards are read first, then the new ones: items only go from old to new, so none that is there all the time is missed. An item that was seen
-//! in its old shard is remembered by a hash of its key, 8 bytes, and does not count again.
+//! The old shards are read first, then the new ones: items only go from old to new, so none that is
+//! there all the time is missed. An item that was seen in its old shard is remembered by a hash of
+//! its key, 8 bytes, and does not count again.
 //!
 //! Not here: the phases before that, in which items lie where the old layout puts them.
 

@@ -1,4 +1,5 @@
-//! Reads the items of a table, or of one logical key, page by page, strongly consistent, and no faster than a given rate.
+//! Reads the items of a table, or of one logical key, page by page, strongly consistent, and no
+//! faster than a given rate.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::items::item::{Attributes, ItemContext, value};
 
-/// The largest page where a rate is given. A page holds a quarter of a second's items, so that the load is even.
+/// The largest page where a rate is given. A page holds a quarter of a second's items, so that the
+/// load is even.
 const LARGEST_PAGE: u64 = 1_000;
 const PAGES_A_SECOND: u64 = 4;
 
@@ -33,7 +35,8 @@ pub(crate) struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// The items of the table, or those of a logical key: in each of its slots, with the buckets that the directory lists.
+    /// The items of the table, or those of a logical key: in each of its slots, with the buckets
+    /// that the directory lists.
     pub async fn of(
         registry: &'a Registry,
         context: &'a ItemContext,
@@ -91,7 +94,8 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The next page, which may be empty; `None` after the last. Items that are not moved appear exactly once.
+    /// The next page, which may be empty; `None` after the last. Items that are not moved appear
+    /// exactly once.
     pub async fn next(&mut self) -> Result<Option<Vec<Attributes>>, Error> {
         let Some(start) = self.start.take() else { return Ok(None) };
         self.wait_until_due().await;
@@ -134,7 +138,8 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The attributes that decide the location of an item, as names of an expression; `None` if all attributes matter.
+/// The attributes that decide the location of an item, as names of an expression; `None` if all
+/// attributes matter.
 fn projected(context: &ItemContext) -> Option<Map<String, Json>> {
     let table = &context.table;
     if table.has_counters() {
@@ -156,7 +161,8 @@ fn projected(context: &ItemContext) -> Option<Map<String, Json>> {
     Some(listed)
 }
 
-/// The physical keys of a logical key, and the logical key itself, under which a write that bypassed Heatsink may have stored an item.
+/// The physical keys of a logical key, and the logical key itself, under which a write that
+/// bypassed Heatsink may have stored an item.
 async fn physical_keys(
     registry: &Registry,
     context: &ItemContext,

@@ -1,5 +1,6 @@
-//! Repairs findings where that loses nothing. Each repair is one transaction under a claim. Its conditions hold only while the item and its target
-//! are as they were read, so a client's write in between wins.
+//! Repairs findings where that loses nothing. Each repair is one transaction under a claim. Its
+//! conditions hold only while the item and its target are as they were read, so a client's write in
+//! between wins.
 
 use std::collections::HashSet;
 

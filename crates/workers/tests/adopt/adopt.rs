@@ -44,8 +44,8 @@ async fn adopt_with(
     adoption.run(options, &Phases::default()).await
 }
 
-/// Logical keys: plain, in the reserved form over one another so that homes and unmoved items compete for the same keys, and
-/// keys that no rule names.
+/// Logical keys: plain, in the reserved form over one another so that homes and unmoved items
+/// compete for the same keys, and keys that no rule names.
 const KEYS: [&str; 7] = ["game", "game#~1", "game#~2", "game#~1#~0", "game#~1#~0#~2", "other", "other#~1"];
 /// Together they fall into all shards.
 const SORTS: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
@@ -151,7 +151,8 @@ async fn killed_on_the_way_back_it_turns_again() {
     killed_everywhere::<Own>(Direction::Back, Direction::Adopt, 40).await;
 }
 
-/// The same where gateways may use the table, so that the items are counted once all have acknowledged.
+/// The same where gateways may use the table, so that the items are counted once all have
+/// acknowledged.
 struct InUse;
 
 impl Adopting for InUse {

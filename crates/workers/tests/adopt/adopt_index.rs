@@ -1,4 +1,5 @@
-//! Adoption of index keys: every value in its form, killed at every call and run again, and back to what it was.
+//! Adoption of index keys: every value in its form, killed at every call and run again, and back to
+//! what it was.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -79,7 +80,8 @@ pub async fn filled() -> Arc<dyn Store> {
     store
 }
 
-/// Independent of adoption's own verification: every value is stored where the codec and the hash put it. How many are spread.
+/// Independent of adoption's own verification: every value is stored where the codec and the hash
+/// put it. How many are spread.
 fn assert_spread(items: &[String]) -> usize {
     assert_spread_over(items, SHARDS)
 }
@@ -341,7 +343,8 @@ async fn state(store: &Arc<dyn Store>) -> Option<Json> {
     Some(serde_json::from_str(record.next()?["state"]["S"].as_str().unwrap()).unwrap())
 }
 
-/// Older builds, brought back in their first step, had gateways write spread values and said that there were none.
+/// Older builds, brought back in their first step, had gateways write spread values and said that
+/// there were none.
 #[tokio::test]
 async fn what_older_builds_left_in_the_first_step_is_brought_back() {
     let mut turned = 0;
@@ -382,7 +385,8 @@ async fn what_older_builds_left_in_the_first_step_is_brought_back() {
     assert!(turned > 1, "{turned}");
 }
 
-/// A store in which, at its n-th call, a client writes a value in the reserved form through a gateway that has not heard of the way back.
+/// A store in which, at its n-th call, a client writes a value in the reserved form through a
+/// gateway that has not heard of the way back.
 struct Busy {
     inner: Arc<dyn Store>,
     left: AtomicI64,

@@ -1,5 +1,5 @@
-//! The number of shards of an index key changes with its rule: every value in its form, killed at every call and run again, or elsewhere; and what gateways
-//! know on the way.
+//! The number of shards of an index key changes with its rule: every value in its form, killed at
+//! every call and run again, or elsewhere; and what gateways know on the way.
 
 use std::sync::Arc;
 
@@ -92,7 +92,8 @@ async fn killed_anywhere_while_it_shrinks_it_turns_back() {
     killed_everywhere::<Grown>(Direction::Back, Direction::Adopt, 15).await;
 }
 
-/// Neither the number that it had nor the one that it was to have, or none at all: one step after the other.
+/// Neither the number that it had nor the one that it was to have, or none at all: one step after
+/// the other.
 #[tokio::test]
 async fn killed_anywhere_it_goes_elsewhere() {
     let original = items(&filled().await, "Tasks").await;
@@ -134,8 +135,9 @@ async fn known_forms(control: &Control) -> Vec<String> {
     }
 }
 
-/// A run may be killed, and another begin in either direction, before gateways have heard of the first one. Two gateways that are one record apart read
-/// what the other writes, whatever that record says.
+/// A run may be killed, and another begin in either direction, before gateways have heard of the
+/// first one. Two gateways that are one record apart read what the other writes, whatever that
+/// record says.
 #[tokio::test]
 async fn gateways_one_record_apart_read_what_the_other_writes() {
     for (before, after) in [(None, 9), (Some(4), 9), (Some(9), 4)] {
@@ -249,7 +251,8 @@ async fn a_gateway_goes_on_by_the_record_whatever_its_rule_says() {
     }
 }
 
-/// A record whose layouts are in another order than the rules, since one of two attributes was changed before.
+/// A record whose layouts are in another order than the rules, since one of two attributes was
+/// changed before.
 #[tokio::test]
 async fn an_interrupted_change_is_undone_whatever_the_order_of_the_rules() {
     let rules = |status: u16, kind: u16| {

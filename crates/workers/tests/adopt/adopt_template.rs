@@ -1,5 +1,5 @@
-//! Adoption of tables under templates: in, back to logical keys, in again with another shard count, off the record with every item
-//! where it lies; killed at every call.
+//! Adoption of tables under templates: in, back to logical keys, in again with another shard count,
+//! off the record with every item where it lies; killed at every call.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ const TABLE: &str = "Events";
 const PYTHON_CRC32: [u16; 34] =
     [2, 6, 0, 0, 3, 9, 5, 7, 0, 4, 2, 0, 0, 4, 9, 1, 1, 5, 2, 6, 9, 3, 7, 1, 4, 6, 2, 6, 5, 7, 2, 2, 0, 0];
 
-/// What Python's `int(hashlib.md5(event.encode()).hexdigest(), 16) % 10` gave for these; modulo 5 and 2 follow from it.
+/// What Python's `int(hashlib.md5(event.encode()).hexdigest(), 16) % 10` gave for these; modulo 5
+/// and 2 follow from it.
 const PYTHON: [(&str, u16); 5] =
     [("event-67890", 9), ("player_7", 5), ("a", 7), ("1718000000", 2), ("12.5", 3)];
 
@@ -112,7 +113,8 @@ async fn only_templates_can_be_released() {
     assert!(said.contains("--back alone"), "{said}");
 }
 
-/// Two items that would meet, or one that would be taken for another's shard, are found before anything moves.
+/// Two items that would meet, or one that would be taken for another's shard, are found before
+/// anything moves.
 #[tokio::test]
 async fn what_cannot_go_back_is_found_before_anything_moves() {
     for (random, pk, sk, why) in [
@@ -135,7 +137,8 @@ async fn what_cannot_go_back_is_found_before_anything_moves() {
     }
 }
 
-/// The plain key and the shard that its item belongs to both hold it: from before and after the table's own code began to shard.
+/// The plain key and the shard that its item belongs to both hold it: from before and after the
+/// table's own code began to shard.
 #[tokio::test]
 async fn two_items_for_one_place_are_found_before_anything_moves() {
     let store = filled().await;
@@ -148,8 +151,9 @@ async fn two_items_for_one_place_are_found_before_anything_moves() {
     assert_eq!(items(&store, TABLE).await, before);
 }
 
-/// Shards that the rule says are assigned at random, and that follow from the sort key: the recipe is named, with the number of items. It is not
-/// where one item contradicts, nor where there are too few.
+/// Shards that the rule says are assigned at random, and that follow from the sort key: the recipe
+/// is named, with the number of items. It is not where one item contradicts, nor where there are
+/// too few.
 #[tokio::test]
 async fn assigned_shards_that_follow_from_the_key_are_found_out() {
     for (items, contradicts, found) in [(34, false, true), (34, true, false), (29, false, false)] {

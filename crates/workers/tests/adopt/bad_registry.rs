@@ -1,5 +1,6 @@
-//! A registry that denies access, throttles, is gone, is damaged or was written by another version; gateways whose rules contradict each other. Each is told by
-//! name, is never taken for a store without a registry, and changes nothing.
+//! A registry that denies access, throttles, is gone, is damaged or was written by another version;
+//! gateways whose rules contradict each other. Each is told by name, is never taken for a store
+//! without a registry, and changes nothing.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -424,7 +425,8 @@ async fn what_cannot_be_read_is_told_by_name_and_left_as_it_is() {
     }
 }
 
-/// Whoever cannot be understood may hold a lease: nothing changes until the operator says what it is.
+/// Whoever cannot be understood may hold a lease: nothing changes until the operator says what it
+/// is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registration_that_cannot_be_read_stops_changes() {
     let store = recorded().await;
@@ -456,7 +458,8 @@ async fn a_registry_that_is_gone_is_an_outage_and_is_not_made_again() {
         (body.contains(REGISTRY) && operation != Operation::CreateTable).then(error)
     };
     ill.says(gone);
-    // Within the lease a table is looked up for the first time. Without its record it looks like a whole one.
+    // Within the lease a table is looked up for the first time. Without its record it looks like a
+    // whole one.
     refused(&whole, "Tab4", &[REGISTRY, "existed before"]).await;
     refused(&sharded, "Tab5", &[REGISTRY, "existed before"]).await;
     let create = Bytes::from(table("Tab2", "S").to_string());

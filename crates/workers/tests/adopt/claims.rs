@@ -1,5 +1,5 @@
-//! Nothing of a killed worker lands after another one has taken over: a write is held back on its way to the store, its run gets no answer, another
-//! run finishes, and then the write arrives.
+//! Nothing of a killed worker lands after another one has taken over: a write is held back on its
+//! way to the store, its run gets no answer, another run finishes, and then the write arrives.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,8 @@ use serde_json::{Value as Json, json};
 
 const OPTIONS: AdoptionOptions = AdoptionOptions { concurrency: 1, exclusive: true };
 
-/// A store whose n-th write to a table is held back. Its sender gets no answer to that, nor to anything afterwards: it was killed.
+/// A store whose n-th write to a table is held back. Its sender gets no answer to that, nor to
+/// anything afterwards: it was killed.
 struct Delaying {
     inner: Arc<dyn Store>,
     table: &'static str,
@@ -93,7 +94,8 @@ async fn adopt(
     adoption.run(OPTIONS, &Unwatched).await
 }
 
-/// Every write of a run that goes one way is held back until a run that goes the other way has finished, and arrives then.
+/// Every write of a run that goes one way is held back until a run that goes the other way has
+/// finished, and arrives then.
 async fn late_writes_do_nothing(
     fill: impl AsyncFn() -> Arc<dyn Store>,
     rules: &Rules,

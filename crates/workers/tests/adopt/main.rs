@@ -1,4 +1,5 @@
-//! Adoption and verification before the embedded store. One binary: each would compile that store anew.
+//! Adoption and verification before the embedded store. One binary: each would compile that store
+//! anew.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod adopt;

@@ -1,5 +1,5 @@
-//! One value of an index by itself: every item in its form and every other value byte for byte as it was, killed at every call and run again, and what
-//! is refused.
+//! One value of an index by itself: every item in its form and every other value byte for byte as
+//! it was, killed at every call and run again, and what is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +45,8 @@ async fn spread(store: &Arc<dyn Store>, shards: u16) -> Result<ReshardReport, Wo
     reshard(store, "by-status", "open", shards).await
 }
 
-/// The table of adoptions, with values that nobody may change: written like shards of another value, of none, and like what is escaped elsewhere.
+/// The table of adoptions, with values that nobody may change: written like shards of another
+/// value, of none, and like what is escaped elsewhere.
 async fn with_others() -> Arc<dyn Store> {
     let store = filled().await;
     for (at, status) in ["done#~1", "open#~0", "open#~99", "open#~1#~0", "open#"].iter().enumerate() {
@@ -121,7 +122,8 @@ async fn only_that_value_is_spread() {
     assert_eq!(record(&store).await, None, "nothing is left on record");
 }
 
-/// Killed at every call, it is taken over by a run that wants the same, by one that wants what was before, and by one that wants something else.
+/// Killed at every call, it is taken over by a run that wants the same, by one that wants what was
+/// before, and by one that wants something else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_anywhere_it_is_taken_over() {
     for (from, to, then) in

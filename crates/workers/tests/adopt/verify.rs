@@ -1,4 +1,5 @@
-//! Verification: every kind of fault is found by its name, nothing else is, and a repair brings back what it can without a loss.
+//! Verification: every kind of fault is found by its name, nothing else is, and a repair brings
+//! back what it can without a loss.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -191,7 +192,8 @@ async fn index_keys_in_another_form_are_rewritten() {
     }
     let before = items(&store, TABLE).await;
     assert_eq!(counts(&look(&store, None).await), []);
-    // Written by a client that bypasses Heatsink: one at its place, one elsewhere, both with plain values; and a shard that there is not.
+    // Written by a client that bypasses Heatsink: one at its place, one elsewhere, both with plain
+    // values; and a shard that there is not.
     let all: Vec<Json> = before.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
     let spread: Vec<&Json> =
         all.iter().filter(|item| item["kind"]["S"] != "open" && item["pk"]["S"] != "game").take(3).collect();
@@ -246,7 +248,8 @@ async fn parts_of_counters_belong_to_their_base_fragment() {
 
 #[tokio::test]
 async fn what_a_client_writes_meanwhile_wins() {
-    // The client puts another item at the place just before the repair's write arrives, or deletes the misplaced one.
+    // The client puts another item at the place just before the repair's write arrives, or deletes
+    // the misplaced one.
     struct Client(Arc<dyn Store>, Json);
     impl Store for Client {
         fn call(
@@ -376,8 +379,8 @@ fn key_record(layout: Layout, to: Layout, phase: Travelled) -> KeyRecord {
     }
 }
 
-/// A key on its way from one shard to four, in that phase: of its items some have moved, some have not, and some have left a copy behind. Gives how many
-/// of each.
+/// A key on its way from one shard to four, in that phase: of its items some have moved, some have
+/// not, and some have left a copy behind. Gives how many of each.
 async fn on_its_way(phase: Travelled) -> (Arc<dyn Store>, [u64; 3]) {
     let store = memory();
     call(&store, Operation::CreateTable, table(TABLE, "S")).await;

@@ -59,7 +59,8 @@ pub async fn call(store: &dyn Store, operation: Operation, body: Json) -> Json {
     serde_json::from_slice(&answer.unwrap_or_else(|error| panic!("{operation:?}: {error}"))).unwrap()
 }
 
-/// A table with a string or binary partition key `pk`, a string sort key `sk`, one local and one global index.
+/// A table with a string or binary partition key `pk`, a string sort key `sk`, one local and one
+/// global index.
 pub fn table(name: &str, partition: &str) -> Json {
     json!({
         "TableName": name, "BillingMode": "PAY_PER_REQUEST",

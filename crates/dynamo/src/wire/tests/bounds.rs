@@ -1,10 +1,12 @@
-//! Values that are larger than an item. Limits and words as DynamoDB Local has them (November 2026).
+//! Values that are larger than an item. Limits and words as DynamoDB Local has them (November
+//! 2026).
 
 use super::{validation, verdict};
 use crate::{Code, Operation};
 
 const TOO_LARGE: &str = "Item size has exceeded the maximum allowed size";
-/// What a value of two bytes in a list, the smallest but for empty strings, has to occur so often for.
+/// What a value of two bytes in a list, the smallest but for empty strings, has to occur so often
+/// for.
 const MOST: usize = 400 * 1024 / 2;
 
 fn list(element: &str, count: usize) -> String {
@@ -14,7 +16,8 @@ fn list(element: &str, count: usize) -> String {
 #[test]
 fn an_item_holds_four_hundred_kilobytes_wherever_it_stands() {
     let item = |value: &str| format!(r#"{{"pk":{{"S":"x"}},"a":{value}}}"#);
-    // Two bytes of names, one of the key's text, one of `a`, three of the list: as many elements as still fit.
+    // Two bytes of names, one of the key's text, one of `a`, three of the list: as many elements as
+    // still fit.
     let (fits, too_many) = (list(r#"{"NULL":true}"#, MOST - 4), list(r#"{"NULL":true}"#, MOST));
     for (operation, body) in [
         (Operation::PutItem, r#"{"TableName":"game","Item":ITEM}"#),

@@ -67,7 +67,8 @@ fn limits_are_counted_and_listed_in_order() {
             r#"{"TransactItems": [{"Put": {"TableName": "game", "Item": {}, "ReturnValuesOnConditionCheckFailure": "x"}}]}"#,
             "1 validation error detected: Value 'x' at 'transactItems.1.member.put.returnValuesOnConditionCheckFailure' failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, NONE]",
         ),
-        // As on AWS, us-east-1, 2026-10-09 (dynamodb-conformance, `validation-ordering`): the token's error comes first.
+        // As on AWS, us-east-1, 2026-10-09 (dynamodb-conformance, `validation-ordering`): the
+        // token's error comes first.
         (
             Operation::TransactWriteItems,
             r#"{"ReturnConsumedCapacity": "x", "TransactItems": [{}], "ClientRequestToken": "1234567890123456789012345678901234567"}"#,
@@ -84,7 +85,8 @@ fn limits_are_counted_and_listed_in_order() {
     }
 }
 
-/// As DynamoDB does ("10 validation errors detected" of a request with 27: tests of the `dynalite` project, `createTable`).
+/// As DynamoDB does ("10 validation errors detected" of a request with 27: tests of the `dynalite`
+/// project, `createTable`).
 #[test]
 fn no_more_than_ten_faults_are_told_and_the_first_of_them() {
     let body = format!(r#"{{"TransactItems": [{}]}}"#, ["{}"; 100].join(","));

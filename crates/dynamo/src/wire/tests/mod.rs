@@ -29,8 +29,8 @@ proptest! {
         let _ = check(operation, &body);
     }
 
-    /// Bodies made of a request's own words reach every part of the tables. What passes, and nothing else but what
-    /// is refused with a reason, is JSON to another reader too.
+    /// Bodies made of a request's own words reach every part of the tables. What passes, and
+    /// nothing else but what is refused with a reason, is JSON to another reader too.
     #[test]
     fn a_body_is_json_or_refused_without_a_message(
         operation in proptest::sample::select(Operation::ALL),

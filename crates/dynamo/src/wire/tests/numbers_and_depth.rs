@@ -3,7 +3,8 @@
 use super::{serialization, validation, verdict};
 use crate::Operation;
 
-/// As on AWS, four regions, 2026-10-09 (`dynamodb-conformance`, "Number values - messages by operation": the older layer).
+/// As on AWS, four regions, 2026-10-09 (`dynamodb-conformance`, "Number values - messages by
+/// operation": the older layer).
 #[test]
 fn a_batch_of_writes_reads_numbers_as_java_does() {
     const UNREADABLE: &str = "The parameter cannot be converted to a numeric value";
@@ -41,7 +42,8 @@ fn a_batch_of_writes_reads_numbers_as_java_does() {
     }
 }
 
-/// As on AWS, eu-west-2, October 2026 (`dynamodb-conformance`, "PartiQL parameters - numbers"): the first problem in the body's order.
+/// As on AWS, eu-west-2, October 2026 (`dynamodb-conformance`, "PartiQL parameters - numbers"): the
+/// first problem in the body's order.
 #[test]
 fn a_parameter_is_too_deep_or_no_number_whichever_comes_first() {
     const DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
@@ -72,7 +74,8 @@ fn a_parameter_is_too_deep_or_no_number_whichever_comes_first() {
     assert_eq!(verdict(Operation::ExecuteStatement, &body), None);
 }
 
-/// As on AWS, eu-west-2 and us-east-1, 2026-10-09, as the authors of the embedded engine observed it (`deep_nesting.rs`).
+/// As on AWS, eu-west-2 and us-east-1, 2026-10-09, as the authors of the embedded engine observed
+/// it (`deep_nesting.rs`).
 #[test]
 fn members_are_checked_before_values_that_nest_too_deep() {
     let deep = format!("{}{{\"S\": \"x\"}}{}", r#"{"M": {"n": "#.repeat(100), "}}".repeat(100));
@@ -105,7 +108,8 @@ fn depth_is_the_bodys_and_never_the_stacks() {
             "]}".repeat(levels)
         )
     };
-    // From 32 levels on the store refuses it; the check leaves that to it until no reader could read it.
+    // From 32 levels on the store refuses it; the check leaves that to it until no reader could
+    // read it.
     assert_eq!(verdict(Operation::PutItem, &nested(31)), None);
     let deep = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
     for levels in [70, 1_000, 2_000] {

@@ -167,7 +167,8 @@ fn an_attribute_value_has_exactly_one_type() {
     validation(Operation::PutItem, r#"{"TableName": "game", "Item": {"a": {"S": "a", "N": "1"}}}"#, SEVERAL);
 }
 
-/// The words of DynamoDB, as the tests of the `dynalite` project observed them (`helpers.js`, `Blob`).
+/// The words of DynamoDB, as the tests of the `dynalite` project observed them (`helpers.js`,
+/// `Blob`).
 #[test]
 fn binary_values_that_do_not_decode_are_refused_wherever_they_stand() {
     let length = "Base64 encoded length is expected a multiple of 4 bytes but found: 5";

@@ -1,4 +1,5 @@
-//! Accesses of requests for many items: batches, of which some may be left unprocessed, and transactions.
+//! Accesses of requests for many items: batches, of which some may be left unprocessed, and
+//! transactions.
 
 use heatsink_dynamo::capacity::Consistency;
 use heatsink_dynamo::json;
@@ -97,7 +98,8 @@ fn counted<'a>(
     members
 }
 
-/// The accesses from `first` on were left unprocessed, if their key or item is among these. A store may spell it otherwise than the client.
+/// The accesses from `first` on were left unprocessed, if their key or item is among these. A store
+/// may spell it otherwise than the client.
 fn refuse(finder: &mut Finder<'_, '_>, first: usize, refused: &[&[u8]], sent: &[u8]) {
     let same = |one: &&[u8]| {
         let value = |raw: &[u8]| serde_json::from_slice::<serde_json::Value>(raw).ok();
@@ -108,7 +110,8 @@ fn refuse(finder: &mut Finder<'_, '_>, first: usize, refused: &[&[u8]], sent: &[
     }
 }
 
-/// What a batch left unprocessed, by table. Most answers leave nothing, and need not be read to say so.
+/// What a batch left unprocessed, by table. Most answers leave nothing, and need not be read to say
+/// so.
 fn unprocessed<'a>(answer: &'a [u8], member: &str) -> Option<&'a [u8]> {
     let none = format!("\"{member}\":{{}}");
     if answer.is_empty() || memchr::memmem::rfind(answer, none.as_bytes()).is_some() {

@@ -1,4 +1,5 @@
-//! The partition key that a Query names, found without parsing the whole of its condition: `key = :value`, either way round, is the only way to name it.
+//! The partition key that a Query names, found without parsing the whole of its condition: `key =
+//! :value`, either way round, is the only way to name it.
 
 use heatsink_dynamo::json;
 

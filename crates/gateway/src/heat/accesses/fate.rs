@@ -55,9 +55,11 @@ impl<'a> Fate<'a> {
     }
 }
 
-/// Why a request was throttled, where DynamoDB's `ThrottlingReasons` say so (`TableWriteKeyRangeThroughputExceeded`).
+/// Why a request was throttled, where DynamoDB's `ThrottlingReasons` say so
+/// (`TableWriteKeyRangeThroughputExceeded`).
 fn throttle(error: &Error) -> Outcome {
-    // Of ThrottlingException, which tables on demand give, the member begins in lower case (service model 2012-08-10).
+    // Of ThrottlingException, which tables on demand give, the member begins in lower case (service
+    // model 2012-08-10).
     let reasons =
         ["ThrottlingReasons", "throttlingReasons"].iter().filter_map(|name| error.members.get(*name));
     let by_partition = reasons.filter_map(serde_json::Value::as_array).flatten().any(|reason| {

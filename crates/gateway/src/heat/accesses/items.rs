@@ -1,4 +1,5 @@
-//! Accesses of single items: a read or a write of one key, in the table and in the indexes that the item is in.
+//! Accesses of single items: a read or a write of one key, in the table and in the indexes that the
+//! item is in.
 
 use std::sync::Arc;
 
@@ -33,7 +34,8 @@ pub(in crate::heat) struct Found<'a> {
     pub(in crate::heat) operation: trace::Operation,
     /// Whether it is a strongly consistent read.
     pub(in crate::heat) strong: bool,
-    /// The items that a page is made of, and their bytes; 0 where that is not known, or not recorded.
+    /// The items that a page is made of, and their bytes; 0 where that is not known, or not
+    /// recorded.
     pub(in crate::heat) items: (u32, usize),
 }
 
@@ -96,7 +98,8 @@ impl<'a> Finder<'_, 'a> {
         Some(())
     }
 
-    /// A write of one item, in the table and in the indexes that it is known to be in. `item`: all of it, or its key.
+    /// A write of one item, in the table and in the indexes that it is known to be in. `item`: all
+    /// of it, or its key.
     pub(super) fn write(
         &mut self,
         table: &TableKeys,
@@ -152,7 +155,8 @@ impl<'a> Finder<'_, 'a> {
     }
 }
 
-/// The attribute of a key that every request of the table has. Without it the table is another one than we know.
+/// The attribute of a key that every request of the table has. Without it the table is another one
+/// than we know.
 fn doubted<'a>(table: &TableKeys, partition: Option<&'a [u8]>) -> Option<&'a [u8]> {
     if partition.is_none() {
         table.doubt();

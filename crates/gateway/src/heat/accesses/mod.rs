@@ -1,7 +1,8 @@
-//! What a request accesses: the partition key of each item or page, what it costs, what became of it.
+//! What a request accesses: the partition key of each item or page, what it costs, what became of
+//! it.
 //!
-//! Keys are those of the request, as it was sent: logical ones of a client's, physical ones of a call to the store. What cannot be read is left out: the
-//! answer is the client's in any case.
+//! Keys are those of the request, as it was sent: logical ones of a client's, physical ones of a
+//! call to the store. What cannot be read is left out: the answer is the client's in any case.
 
 mod batches;
 mod condition;
@@ -23,7 +24,8 @@ use items::{Finder, Write, consistency};
 pub(super) use items::Found;
 pub(super) use key_text::{key_text, ordered};
 
-/// The accesses of a request that was answered so, of the items that were chosen. `recorded`: how large pages are is wanted too.
+/// The accesses of a request that was answered so, of the items that were chosen. `recorded`: how
+/// large pages are is wanted too.
 pub(super) fn find<'a>(
     operation: Operation,
     body: &'a [u8],

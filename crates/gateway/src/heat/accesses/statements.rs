@@ -1,4 +1,5 @@
-//! The accesses of PartiQL statements. Names and values of keys stand in the text or among the parameters.
+//! The accesses of PartiQL statements. Names and values of keys stand in the text or among the
+//! parameters.
 
 use heatsink_dynamo::capacity::Consistency;
 use heatsink_dynamo::expression::Comparator;
@@ -29,7 +30,8 @@ pub(super) fn find(finder: &mut Finder<'_, '_>, operation: Operation, body: &[u8
     Some(())
 }
 
-/// A statement that costs so many times what it would cost alone. Of what it reads only the least is known: half a unit, or one that is written.
+/// A statement that costs so many times what it would cost alone. Of what it reads only the least
+/// is known: half a unit, or one that is written.
 fn add(finder: &mut Finder<'_, '_>, request: &[u8], at: usize, times: u64) -> Option<()> {
     let [text, parameters, consistent] =
         json::attributes_of(request, ["Statement", "Parameters", "ConsistentRead"]).ok()?;

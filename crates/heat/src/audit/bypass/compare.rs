@@ -88,7 +88,8 @@ fn count<T>(of: impl Iterator<Item = T>) -> u64 {
     u64::try_from(of.count()).unwrap_or(u64::MAX)
 }
 
-/// The logical key of a physical one, as traces have it. What is not recorded as it is may be a shard's.
+/// The logical key of a physical one, as traces have it. What is not recorded as it is may be a
+/// shard's.
 fn logical(physical: &[u8], is_recorded: impl Fn(&str) -> bool) -> String {
     let of_shard = codec::decode(physical).logical;
     let of_bucket = physical.get(..codec::bucket_decode(physical).0).unwrap_or(physical);
@@ -100,8 +101,10 @@ fn logical(physical: &[u8], is_recorded: impl Fn(&str) -> bool) -> String {
     found.unwrap_or_else(|| String::from_utf8_lossy(of_bucket).into_owned())
 }
 
-/// The seconds of the records of a key that no request explains, and of those that are a move of Heatsink's. `one_by_one`: each request explains one record
-/// of its item under each physical key; else only moves are taken out. They are taken out first: the request that put an item explains no move of it.
+/// The seconds of the records of a key that no request explains, and of those that are a move of
+/// Heatsink's. `one_by_one`: each request explains one record of its item under each physical key;
+/// else only moves are taken out. They are taken out first: the request that put an item explains
+/// no move of it.
 fn unexplained(records: &[Record], requests: &[Request], one_by_one: bool) -> (Vec<i64>, Vec<i64>) {
     let mut by_item: HashMap<u64, Vec<i64>> = HashMap::new();
     for request in requests {
@@ -125,7 +128,8 @@ fn unexplained(records: &[Record], requests: &[Request], one_by_one: bool) -> (V
     (left, moved)
 }
 
-/// The records that have no request of about the same time; both are in order of time. To take the earliest request that fits leaves the most for later ones.
+/// The records that have no request of about the same time; both are in order of time. To take the
+/// earliest request that fits leaves the most for later ones.
 fn without_request(records: &[Record], requests: &[i64], left: &mut Vec<i64>) {
     let mut requests = requests.iter().peekable();
     for record in records {
@@ -136,7 +140,8 @@ fn without_request(records: &[Record], requests: &[i64], left: &mut Vec<i64>) {
     }
 }
 
-/// The records of an item, in order of time, without pairs in which it is removed under one physical key and put under another.
+/// The records of an item, in order of time, without pairs in which it is removed under one
+/// physical key and put under another.
 fn without_moves(records: &[Record], moved: &mut Vec<i64>) -> Vec<Record> {
     // Under one key alone nothing moves, however often the item comes and goes.
     if records.windows(2).all(|two| matches!(two, [a, b] if a.key == b.key)) {
@@ -193,7 +198,8 @@ fn recorded(requests: &[Request], judged: &RangeInclusive<i64>) -> u64 {
     near.map(|request| u64::from(request.weight)).sum()
 }
 
-/// How many of so many writes are beyond what recorded ones explain, if one request in `weight` was drawn: less three standard deviations.
+/// How many of so many writes are beyond what recorded ones explain, if one request in `weight` was
+/// drawn: less three standard deviations.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,11 +1,14 @@
-//! Writes that went past the gateways: stream records that no recorded request of the same time explains.
+//! Writes that went past the gateways: stream records that no recorded request of the same time
+//! explains.
 //!
-//! A request explains one record under each physical key of its item, so that counters and items on their way to other shards need no rule of their own. An item
-//! that is taken from one physical key and put under another without a request was moved by Heatsink. What is left was written past the gateways, as far as
-//! the recordings tell.
+//! A request explains one record under each physical key of its item, so that counters and items on
+//! their way to other shards need no rule of their own. An item that is taken from one physical key
+//! and put under another without a request was moved by Heatsink. What is left was written past the
+//! gateways, as far as the recordings tell.
 //!
-//! Where only a share of the requests is recorded, items cannot be told apart: the writes of a key are counted, and only what chance does not explain is told. Of hashed
-//! keys only the writes of the table are counted.
+//! Where only a share of the requests is recorded, items cannot be told apart: the writes of a key
+//! are counted, and only what chance does not explain is told. Of hashed keys only the writes of
+//! the table are counted.
 //!
 //! Not here: the forms of records and traces, and what to do about a hot key ([`audit`](super)).
 
@@ -36,7 +39,8 @@ pub struct Bypass {
     pub moved: u64,
     /// Of the writes: those that no recorded request explains.
     pub unexplained: u64,
-    /// Whether these are a lower bound, beyond which chance may explain it: not all requests are recorded, or keys are hashes.
+    /// Whether these are a lower bound, beyond which chance may explain it: not all requests are
+    /// recorded, or keys are hashes.
     pub at_least: bool,
     /// The keys with the most such writes; none where keys are hashes.
     pub keys: Vec<BypassedKey>,

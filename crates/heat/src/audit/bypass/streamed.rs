@@ -38,7 +38,8 @@ pub(super) struct Record {
 }
 
 impl Streamed {
-    /// Takes a record: the physical key (UTF-8 of a string or a number, raw binary), and when it was written.
+    /// Takes a record: the physical key (UTF-8 of a string or a number, raw binary), and when it
+    /// was written.
     pub fn add(&mut self, partition: &[u8], sort: Option<SortKey<'_>>, second: i64, event: Event) {
         let next = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
         let key = match self.keys.get(partition) {
@@ -62,7 +63,8 @@ impl Streamed {
     }
 }
 
-/// The hash of a sort key in the form that traces have: numbers by their value, binary ones as base64.
+/// The hash of a sort key in the form that traces have: numbers by their value, binary ones as
+/// base64.
 fn shown(sort: Option<SortKey<'_>>) -> u64 {
     match sort {
         None => sort_hash(""),

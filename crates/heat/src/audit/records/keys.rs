@@ -64,7 +64,8 @@ pub(super) fn keys_of<'a>(
     Ok((first, second))
 }
 
-/// The names of a key by what was said and by the attributes of a record's key: of one attribute nothing has to be said, of two the partition key.
+/// The names of a key by what was said and by the attributes of a record's key: of one attribute
+/// nothing has to be said, of two the partition key.
 pub(super) fn names_of(said: Option<KeyNames>, there: Vec<String>) -> Result<KeyNames, Unreadable> {
     match said {
         None => match <[String; 1]>::try_from(there) {

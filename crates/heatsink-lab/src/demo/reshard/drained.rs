@@ -1,4 +1,5 @@
-//! Who took write units of the partition that the key leaves, while its items moved. The partition's own count is divided up.
+//! Who took write units of the partition that the key leaves, while its items moved. The
+//! partition's own count is divided up.
 //!
 //! Not here: throttles and latencies (`report`).
 
@@ -24,7 +25,8 @@ pub struct Drained {
     pub by_mover: f64,
     /// Accepted puts whose shard is in that partition after the move, too: of 1 unit each.
     pub by_puts_that_stay: f64,
-    /// The rest. Puts without condition take nothing of it: then it is no more than the puts that were under way at the cutover and at the end.
+    /// The rest. Puts without condition take nothing of it: then it is no more than the puts that
+    /// were under way at the cutover and at the end.
     pub by_others: f64,
     /// What the mover took ÷ what others left of the units that it may take.
     pub mover_share: f64,

@@ -1,4 +1,5 @@
-//! The gateways of the demo: several in one process, each with its own HTTP front, before one embedded store behind partitions.
+//! The gateways of the demo: several in one process, each with its own HTTP front, before one
+//! embedded store behind partitions.
 //!
 //! Not here: the load (`ledger`), the reshard itself (`heatsink-workers`).
 
@@ -29,7 +30,8 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Starts so many gateways, at least one, over a table that holds `old` items already. With an `[[automatic]]` section they act on heat.
+    /// Starts so many gateways, at least one, over a table that holds `old` items already. With an
+    /// `[[automatic]]` section they act on heat.
     pub async fn start(
         env: &Arc<dyn Env>,
         gateways: usize,
@@ -45,7 +47,8 @@ impl Fleet {
         }
         let store = Partitioned::start(embedded, env.clone(), workload::QUOTAS).await;
         let store = Arc::new(store.map_err(|error| failed(&error))?);
-        // The registry is there before the gateways: a new one would first have to be noticed by those that run.
+        // The registry is there before the gateways: a new one would first have to be noticed by
+        // those that run.
         let first = Changer::beside(store.clone(), env.clone(), Fencing::exclusive(rules.fence()));
         first.freeze(false).await.map_err(|error| failed(&error))?;
         let mut fleet = Fleet { store, gateways: Vec::new() };

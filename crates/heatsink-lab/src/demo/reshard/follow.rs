@@ -1,4 +1,5 @@
-//! Follows what the gateways do by themselves: the first throttle, the decision, the phases of the key.
+//! Follows what the gateways do by themselves: the first throttle, the decision, the phases of the
+//! key.
 //!
 //! Not here: the decision (`heatsink_heat::policy`), carrying it out (`heatsink-workers`).
 

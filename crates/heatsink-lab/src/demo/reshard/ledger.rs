@@ -1,4 +1,5 @@
-//! What the clients of the demo wrote, when, and with what answer: the account that their items are counted against.
+//! What the clients of the demo wrote, when, and with what answer: the account that their items are
+//! counted against.
 //!
 //! Not here: how the load is generated (`heatsink-load`).
 
@@ -19,7 +20,8 @@ const FILLING: usize = 330;
 /// Each interval of the account, in milliseconds.
 pub const STEP: u32 = 100;
 
-/// One put: when it was sent and answered, in microseconds since the start and never 0, and how. They reach for 71 minutes; a load has 70 at most.
+/// One put: when it was sent and answered, in microseconds since the start and never 0, and how.
+/// They reach for 71 minutes; a load has 70 at most.
 #[derive(Default)]
 struct Put {
     sent: AtomicU32,
@@ -127,7 +129,8 @@ impl Ledger {
         found
     }
 
-    /// The latencies of accepted puts that were sent between two moments, in microseconds, shortest first. The moments are in milliseconds.
+    /// The latencies of accepted puts that were sent between two moments, in microseconds, shortest
+    /// first. The moments are in milliseconds.
     pub fn latencies(&self, from: u32, to: u32) -> Vec<u32> {
         let accepted = self.puts.iter().filter(|put| put.outcome.load(Ordering::Relaxed) == ACCEPTED);
         let times =

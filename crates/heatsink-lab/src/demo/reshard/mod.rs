@@ -1,9 +1,12 @@
-//! `heatsink-lab demo reshard` and `heatsink-lab demo viral`: a key burns its partition, is sharded while clients go on writing, by a command or by the gateways
-//! themselves, and everything that they wrote is counted.
+//! `heatsink-lab demo reshard` and `heatsink-lab demo viral`: a key burns its partition, is sharded
+//! while clients go on writing, by a command or by the gateways themselves, and everything that
+//! they wrote is counted.
 //!
-//! It runs in real time through the real HTTP fronts of several gateways, with an open-loop load and without retries.
+//! It runs in real time through the real HTTP fronts of several gateways, with an open-loop load
+//! and without retries.
 //!
-//! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`), the reshard (`heatsink-workers`).
+//! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`), the reshard
+//! (`heatsink-workers`).
 
 mod drained;
 mod fleet;

@@ -80,14 +80,16 @@ pub struct Story {
     pub settings: Settings,
     /// The command, each phase, and the end.
     pub reached: Vec<Reached>,
-    /// Milliseconds from the command until less than 1 % of the puts of any second were throttled, for good; none if that never was.
+    /// Milliseconds from the command until less than 1 % of the puts of any second were throttled,
+    /// for good; none if that never was.
     pub relief_ms: Option<u32>,
-    /// The longest that a put took that was sent between the command and a second after the cutover, in milliseconds.
+    /// The longest that a put took that was sent between the command and a second after the
+    /// cutover, in milliseconds.
     pub longest_put_ms: f64,
     /// The 99.9th percentile of the same puts.
     pub cutover_p999_ms: f64,
-    /// Of the seconds after the command, the largest throttled share ÷ that before. The load's first second, in which a partition has a burst, does not
-    /// count before.
+    /// Of the seconds after the command, the largest throttled share ÷ that before. The load's
+    /// first second, in which a partition has a burst, does not count before.
     pub worst_throttled_ratio: f64,
     /// Before the command.
     pub before: Part,
@@ -95,11 +97,13 @@ pub struct Story {
     pub moving: Option<Part>,
     /// After the move.
     pub after: Option<Part>,
-    /// The 99th percentile of the puts while items moved ÷ after the move; none if the load ended before the move.
+    /// The 99th percentile of the puts while items moved ÷ after the move; none if the load ended
+    /// before the move.
     pub p99_ratio: Option<f64>,
     /// Items that were moved, and how fast.
     pub moved: Moved,
-    /// Who took the write units of the partition that the key left; none if the story ended before the move.
+    /// Who took the write units of the partition that the key left; none if the story ended before
+    /// the move.
     pub drained: Option<Drained>,
     /// Top-100 Queries that were throttled, and that failed or had no answer.
     pub reads_refused: [u64; 2],
@@ -136,7 +140,8 @@ fn share(intervals: &[Interval]) -> f64 {
 fn last_hot(intervals: &[Interval]) -> Option<usize> {
     let hot = |intervals: &[Interval]| share(intervals) >= RELIEVED;
     let second = usize::try_from(1_000 / STEP).unwrap_or(1);
-    // The second that begins there, or the story's last one: less than a second is never judged where there is more.
+    // The second that begins there, or the story's last one: less than a second is never judged
+    // where there is more.
     let from = |at: usize| {
         let at = at.min(intervals.len().saturating_sub(second));
         intervals.get(at..(at + second).min(intervals.len())).unwrap_or_default()

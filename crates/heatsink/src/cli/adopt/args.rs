@@ -22,19 +22,21 @@ pub struct Args {
     /// Bring every item back to its logical key and remove the table's record
     #[arg(long)]
     pub back: bool,
-    /// With --back: remove the table's record and leave every item under its physical key, for code that continues to shard
-    /// by hand. Only where the rules were templates
+    /// With --back: remove the table's record and leave every item under its physical key, for code
+    /// that continues to shard by hand. Only where the rules were templates
     #[arg(long, requires = "back")]
     pub keep_keys: bool,
-    /// Put the table on record and leave every item where it lies: for a table whose items lie already as the rules say, such as a copy of a
-    /// sharded one
+    /// Put the table on record and leave every item where it lies: for a table whose items lie
+    /// already as the rules say, such as a copy of a sharded one
     #[arg(long, conflicts_with_all = ["back", "as_logical_keys"])]
     pub as_it_lies: bool,
-    /// The same with the record of another table, by its name or id: for a copy restored from a backup. `none`: the record that the name has
-    /// is of another table, and says nothing of this one
+    /// The same with the record of another table, by its name or id: for a copy restored from a
+    /// backup. `none`: the record that the name has is of another table, and says nothing of this
+    /// one
     #[arg(long, value_name = "ID|NAME", conflicts_with_all = ["back", "as_it_lies"])]
     pub records_from: Option<String>,
-    /// Treat keys that look like shards as clients' own keys, though they are exactly where the rule puts them
+    /// Treat keys that look like shards as clients' own keys, though they are exactly where the
+    /// rule puts them
     #[arg(long, conflicts_with = "back")]
     pub as_logical_keys: bool,
     /// Say what would be moved; change nothing

@@ -1,4 +1,5 @@
-//! `heatsink adopt TABLE --as-it-lies` and `--records-from`: records a table whose items are already where the layouts put them.
+//! `heatsink adopt TABLE --as-it-lies` and `--records-from`: records a table whose items are
+//! already where the layouts put them.
 
 use std::sync::Arc;
 

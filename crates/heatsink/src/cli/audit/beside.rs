@@ -1,6 +1,8 @@
-//! Holds stream records against recorded traffic: which writes did not come through the gateways that recorded it.
+//! Holds stream records against recorded traffic: which writes did not come through the gateways
+//! that recorded it.
 //!
-//! Not here: how they are held against each other (`heatsink_heat::audit::bypass`), what is said of it (`past`).
+//! Not here: how they are held against each other (`heatsink_heat::audit::bypass`), what is said of
+//! it (`past`).
 
 use heatsink_heat::audit::bypass::{Bypass, Requested};
 use heatsink_heat::audit::records::{Kind, Records};

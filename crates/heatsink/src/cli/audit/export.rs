@@ -1,4 +1,5 @@
-//! The directory of an export to S3: which data files there are, and what its manifest says of each.
+//! The directory of an export to S3: which data files there are, and what its manifest says of
+//! each.
 //!
 //! Not here: reading the data files (`source`).
 
@@ -10,7 +11,8 @@ use crate::exit::{Exit, in_words};
 
 const FILES: &str = "manifest-files.json";
 const SUMMARY: &str = "manifest-summary.json";
-/// How far below a directory the manifest is looked for: `AWSDynamoDB/ID/` lies below a copied bucket.
+/// How far below a directory the manifest is looked for: `AWSDynamoDB/ID/` lies below a copied
+/// bucket.
 const DEPTH: usize = 3;
 
 /// An export.

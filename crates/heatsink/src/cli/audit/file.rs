@@ -1,6 +1,8 @@
-//! Audits files: exports, items in DynamoDB JSON, stream records, the latter beside recorded traffic, too.
+//! Audits files: exports, items in DynamoDB JSON, stream records, the latter beside recorded
+//! traffic, too.
 //!
-//! Not here: what a value means (`heatsink_heat::audit::records`), where a value ends (`heatsink_heat::audit::framing`).
+//! Not here: what a value means (`heatsink_heat::audit::records`), where a value ends
+//! (`heatsink_heat::audit::framing`).
 
 use heatsink_dynamo::TableSchema;
 use heatsink_heat::audit::Audit;

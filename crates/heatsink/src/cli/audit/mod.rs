@@ -1,4 +1,5 @@
-//! `heatsink audit`: which keys of a table need a rule, by its items, its stream records or recorded requests, and what to do about them.
+//! `heatsink audit`: which keys of a table need a rule, by its items, its stream records or
+//! recorded requests, and what to do about them.
 
 mod args;
 mod beside;

@@ -1,6 +1,8 @@
-//! Reads the values of files, plain or gzip, in one order for all sources: what cannot be read ends the audit, or is counted and passed over.
+//! Reads the values of files, plain or gzip, in one order for all sources: what cannot be read ends
+//! the audit, or is counted and passed over.
 //!
-//! Not here: what a value means ([`Taker`]), where a value ends (`heatsink_heat::audit::framing`), opening a file ([`source`](super::source)).
+//! Not here: what a value means ([`Taker`]), where a value ends (`heatsink_heat::audit::framing`),
+//! opening a file ([`source`](super::source)).
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -88,7 +90,8 @@ pub struct Reading<T> {
 }
 
 impl<T: Taker> Reading<T> {
-    /// Reads files, up to so many items. Stopped before, it gives which share of what is in the files was read, where that is known.
+    /// Reads files, up to so many items. Stopped before, it gives which share of what is in the
+    /// files was read, where that is known.
     pub fn read(
         taker: T,
         files: &[Wanted],
@@ -250,7 +253,8 @@ impl<T: Taker> Reading<T> {
         Ok(())
     }
 
-    /// Which share of all files was read, when it stopped in one of which so much was read; `None` where their sizes are not known.
+    /// Which share of all files was read, when it stopped in one of which so much was read; `None`
+    /// where their sizes are not known.
     #[allow(clippy::cast_precision_loss, reason = "bytes, far below 2^52")]
     fn share(&self, of_file: f64, file: &Path, all: Option<u64>) -> Option<f64> {
         let size = size(file)?;

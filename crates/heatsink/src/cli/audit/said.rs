@@ -72,7 +72,8 @@ impl Said<'_> {
         document
     }
 
-    /// Of a sample: a pattern with at most this share of the items may not be in it, whatever the order of the items. Not known where the number of all is not.
+    /// Of a sample: a pattern with at most this share of the items may not be in it, whatever the
+    /// order of the items. Not known where the number of all is not.
     fn unseen(&self) -> Option<f64> {
         self.of?;
         Some(1.0 - self.report.share_read?)

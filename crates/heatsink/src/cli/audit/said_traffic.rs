@@ -1,4 +1,5 @@
-//! Prints what an audit of recorded traffic found: a report for each table and index, and what the recording does not show.
+//! Prints what an audit of recorded traffic found: a report for each table and index, and what the
+//! recording does not show.
 
 use heatsink_heat::audit::Report;
 use heatsink_heat::audit::traffic::{Place, Recording};

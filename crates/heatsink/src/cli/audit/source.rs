@@ -1,4 +1,5 @@
-//! Opens a file for the audit: plain or gzip, told by its first bytes; counts its bytes, and their MD5 where one is known.
+//! Opens a file for the audit: plain or gzip, told by its first bytes; counts its bytes, and their
+//! MD5 where one is known.
 
 use std::cell::RefCell;
 use std::fs::File;

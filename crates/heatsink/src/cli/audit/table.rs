@@ -1,4 +1,5 @@
-//! Audits a table by its items, read through a gateway without rules, so that keys are logical ones.
+//! Audits a table by its items, read through a gateway without rules, so that keys are logical
+//! ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,8 @@ use crate::cli::open::{not_answered, not_started, open_existing};
 use crate::cli::{progress, rules};
 use crate::exit::Exit;
 
-/// Parts of the table that are read in turn, so that a table that is not read whole is read in several places.
+/// Parts of the table that are read in turn, so that a table that is not read whole is read in
+/// several places.
 const SEGMENTS: u64 = 8;
 /// Longest pause after a throttled page.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -29,8 +31,8 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub async fn run(args: &Args, table: &str) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let opened = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?;
-    // A gateway without rules of its own: what is on record as sharded is seen by its logical keys. Behind another gateway there is
-    // nothing on record, and the keys are logical already.
+    // A gateway without rules of its own: what is on record as sharded is seen by its logical keys.
+    // Behind another gateway there is nothing on record, and the keys are logical already.
     let rules = rules::find(None)?.rules.without_rules();
     let fencing = Fencing::observing(rules.fence());
     let store = RecipeObserver::before(opened.store);

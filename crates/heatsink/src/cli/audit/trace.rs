@@ -1,6 +1,7 @@
 //! Audits recorded traffic: what `serve --record` writes.
 //!
-//! Not here: the lines of a trace (`heatsink-trace`), what they tell (`heatsink_heat::audit::traffic`).
+//! Not here: the lines of a trace (`heatsink-trace`), what they tell
+//! (`heatsink_heat::audit::traffic`).
 
 use heatsink_heat::audit::bypass::Requested;
 use heatsink_heat::audit::traffic::Traffic;

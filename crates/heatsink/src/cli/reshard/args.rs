@@ -41,13 +41,15 @@ pub(super) enum What {
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("store").required(true).args(["data", "upstream", "server"]))]
 pub(super) struct Place {
-    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
+    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working
+    /// directory, where there is one]
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
     /// The table is in this file, which no server has open
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// The table is at the DynamoDB endpoint with this URL: the one behind the gateways, not a gateway
+    /// The table is at the DynamoDB endpoint with this URL: the one behind the gateways, not a
+    /// gateway
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
     /// The table is in the memory or the file of this user's running server: the address of its
@@ -78,8 +80,8 @@ impl Place {
 /// How a reshard is carried out.
 #[derive(Debug, clap::Args)]
 pub(super) struct How {
-    /// The most capacity units a second that moving items takes of the old shards, where clients leave so many. A partition has 1,000 write units. With
-    /// --index: the most items a second
+    /// The most capacity units a second that moving items takes of the old shards, where clients
+    /// leave so many. A partition has 1,000 write units. With --index: the most items a second
     #[arg(long, value_name = "UNITS", default_value_t = DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
     /// The table's stream may show each item that moves as inserted and removed
@@ -106,20 +108,24 @@ pub(super) struct Start {
     /// Reshard a value of this global index's partition key instead: only that value is spread
     #[arg(long, value_name = "INDEX", conflicts_with_all = ["strategy", "attribute", "separator", "part"])]
     pub index: Option<String>,
-    /// All keys of the table that begin so, at most 1,000, or with --index all values of the index, at most 100. Reads the keys of at most 1,000,000 items
+    /// All keys of the table that begin so, at most 1,000, or with --index all values of the index,
+    /// at most 100. Reads the keys of at most 1,000,000 items
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<String>,
-    /// The keys, or with --index the values, in this file, one a line: at most 1,000 keys, or 100 values
+    /// The keys, or with --index the values, in this file, one a line: at most 1,000 keys, or 100
+    /// values
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// How many shards each gets; 1 brings all of its items back under the key itself
     #[arg(long, value_name = "N")]
     pub shards: u16,
-    /// What decides an item's shard: `calculated`, a hash of the sort key, or `random`, which is the same; `counter`: numbers that are added to lie in parts
-    /// [default: as it is now, or `calculated`]
+    /// What decides an item's shard: `calculated`, a hash of the sort key, or `random`, which is
+    /// the same; `counter`: numbers that are added to lie in parts [default: as it is now, or
+    /// `calculated`]
     #[arg(long, value_name = "STRATEGY")]
     pub strategy: Option<String>,
-    /// A number of a counter; may be given several times [default: of a key that is a counter, those it has]
+    /// A number of a counter; may be given several times [default: of a key that is a counter,
+    /// those it has]
     #[arg(long, value_name = "NAME", requires = "strategy")]
     pub attribute: Vec<String>,
     /// Hash only a part of the sort key, of those that this separates

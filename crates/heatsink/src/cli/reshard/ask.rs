@@ -1,4 +1,5 @@
-//! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
+//! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or
+//! writes the intents.
 
 use heatsink_control::reshard_intent::{ReshardIntent, Subject, WantedLayout, key_text};
 use heatsink_layout::shards;

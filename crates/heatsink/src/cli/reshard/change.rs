@@ -120,7 +120,8 @@ fn stopped(intent: &ReshardIntent) -> bool {
     intent.ended.as_ref().is_some_and(|ended| ended.how == EndedAs::Stopped)
 }
 
-/// Writes the change beside the gateway that may write at the same time. `there`: its table still exists. The inner error is why it is refused.
+/// Writes the change beside the gateway that may write at the same time. `there`: its table still
+/// exists. The inner error is why it is refused.
 async fn apply(
     opened: &Opened,
     mut intent: ReshardIntent,

@@ -35,7 +35,8 @@ const UNREACHED: Duration = Duration::from_secs(60);
 /// Waits for all of them, each with the shards that it had before.
 ///
 /// # Errors
-/// What the first that was not carried out says, once all have ended; a signal, after which gateways go on with them.
+/// What the first that was not carried out says, once all have ended; a signal, after which
+/// gateways go on with them.
 pub(super) async fn all(
     opened: &Opened,
     intents: &[(&ReshardIntent, u16)],

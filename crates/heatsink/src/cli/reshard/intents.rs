@@ -1,4 +1,5 @@
-//! Writes the intents that a command asks for: what is asked for already, whether any gateway would carry them out, and whether all know what comes of it.
+//! Writes the intents that a command asks for: what is asked for already, whether any gateway would
+//! carry them out, and whether all know what comes of it.
 //!
 //! Not here: whether a key, or a value of an index, can be resharded (`ask`, `value`).
 
@@ -37,7 +38,8 @@ impl Wish {
 /// None would: what to do.
 pub(super) async fn carriers(opened: &Opened, carries: fn(&Gateway) -> bool) -> Result<usize, Exit> {
     if opened.access == Access::BesideServer {
-        // Of a server that has never sharded anything there is none. It is its only gateway: there are no others that would have to notice.
+        // Of a server that has never sharded anything there is none. It is its only gateway: there
+        // are no others that would have to notice.
         let changer = opened.changer(Fencing::exclusive(opened.rules.fence()));
         changer.make_registry().await.map_err(unread)?;
         return Ok(1);
@@ -79,7 +81,8 @@ pub(super) async fn known_to_all(
     )))
 }
 
-/// Makes the registry of a store that has none, and waits until a gateway has noticed it: without a registry no gateway is registered.
+/// Makes the registry of a store that has none, and waits until a gateway has noticed it: without a
+/// registry no gateway is registered.
 async fn registered(opened: &Opened, carries: fn(&Gateway) -> bool) -> Result<Vec<Gateway>, Exit> {
     let changer = opened.changer(Fencing::shared(opened.rules.fence(), "reshard"));
     changer.make_registry().await.map_err(unread)?;

@@ -1,4 +1,5 @@
-//! Which keys, or values of an index, a command is for: one, those of a file, or those that begin in some way.
+//! Which keys, or values of an index, a command is for: one, those of a file, or those that begin
+//! in some way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ pub(super) struct Keys {
     pub read: Option<u64>,
 }
 
-/// The values of an index of a command, as people write them, and how many items were read to find them.
+/// The values of an index of a command, as people write them, and how many items were read to find
+/// them.
 pub(super) struct Values {
     pub values: Vec<String>,
     pub read: Option<u64>,

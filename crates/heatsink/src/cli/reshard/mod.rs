@@ -1,7 +1,9 @@
-//! `heatsink reshard`: asks for other shards for keys while clients use them, follows that, and says which keys are on record.
+//! `heatsink reshard`: asks for other shards for keys while clients use them, follows that, and
+//! says which keys are on record.
 //!
-//! The commands write intents to the registry, and a gateway carries them out. On a data file, where there is no gateway, and with `--here` the
-//! command carries them out itself. With `--index` all of them are about values of that index ([`value`]).
+//! The commands write intents to the registry, and a gateway carries them out. On a data file,
+//! where there is no gateway, and with `--here` the command carries them out itself. With `--index`
+//! all of them are about values of that index ([`value`]).
 
 mod args;
 mod ask;
@@ -31,8 +33,9 @@ use self::opened::Opened;
 use self::told::exit;
 use crate::exit::Exit;
 
-/// Runs it. Exit 0 when it is as asked, or asked for; 64 when it cannot be; 69 when the store did not answer, or no gateway would carry it out; 1 when
-/// it stopped on the way, and what it says tells how to go on.
+/// Runs it. Exit 0 when it is as asked, or asked for; 64 when it cannot be; 69 when the store did
+/// not answer, or no gateway would carry it out; 1 when it stopped on the way, and what it says
+/// tells how to go on.
 pub fn run(args: Args) -> Result<(), Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

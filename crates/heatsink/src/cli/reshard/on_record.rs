@@ -12,7 +12,8 @@ use super::told::unread;
 use super::too_late;
 use crate::exit::Exit;
 
-/// The intent for a key that moves though none is on record, because a command with --here was killed: `id` is that of the table, for a cancel alone.
+/// The intent for a key that moves though none is on record, because a command with --here was
+/// killed: `id` is that of the table, for a cancel alone.
 ///
 /// # Errors
 /// There is none, or it is too late: what is on record instead.

@@ -1,5 +1,5 @@
-//! Keys that are written like shards, in a table without a record: nothing says whether they are shards of another key whose record is lost. They are
-//! never taken for clients' keys unasked.
+//! Keys that are written like shards, in a table without a record: nothing says whether they are
+//! shards of another key whose record is lost. They are never taken for clients' keys unasked.
 
 use heatsink_control::lost_registry::traces_of_key;
 use heatsink_control::reshard_intent::key_text;
@@ -13,8 +13,8 @@ use crate::exit::Exit;
 /// Above this chance a key that an operator names may lie as it does by chance, and is a client's.
 const CHANCE: f64 = 0.01;
 
-/// Refuses keys that are written like shards, unless the table is on record. `named`: the operator named the key itself; then it is refused only if its
-/// items lie like those of a shard.
+/// Refuses keys that are written like shards, unless the table is on record. `named`: the operator
+/// named the key itself; then it is refused only if its items lie like those of a shard.
 pub(super) async fn refuse(
     opened: &Opened,
     context: &TableContext,

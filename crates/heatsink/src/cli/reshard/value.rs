@@ -1,4 +1,5 @@
-//! Values of an index: checks them all, then says what would be done, carries it out here, or writes the intents.
+//! Values of an index: checks them all, then says what would be done, carries it out here, or
+//! writes the intents.
 //!
 //! Not here: values on record and plans in words (`value_words`).
 
@@ -18,7 +19,8 @@ use super::{follow, keys, warnings};
 use crate::cli::progress::{Bar, bar};
 use crate::exit::Exit;
 
-/// How many items are rewritten at once. Each is one transaction, of which a claim lets eleven go at once.
+/// How many items are rewritten at once. Each is one transaction, of which a claim lets eleven go
+/// at once.
 const CONCURRENCY: usize = 16;
 
 /// What a command is for.

@@ -1,4 +1,5 @@
-//! What an operator has to know before a key gets other shards, and the question where a table gets its first ones.
+//! What an operator has to know before a key gets other shards, and the question where a table gets
+//! its first ones.
 
 use heatsink_workers::{Plan, Reshard, TableContext};
 
@@ -7,7 +8,8 @@ use super::told::{exit, unread};
 use crate::cli::confirm;
 use crate::exit::Exit;
 
-/// What the first shards of a table at an upstream mean to all that use it; nothing where it has some, or where nobody else can use it.
+/// What the first shards of a table at an upstream mean to all that use it; nothing where it has
+/// some, or where nobody else can use it.
 pub(super) async fn all_through(
     opened: &Opened,
     table_id: &str,
@@ -25,7 +27,8 @@ pub(super) async fn all_through(
     }))
 }
 
-/// Asks whether that is so. Where there is nobody to ask it is a warning, and the command goes on: a reshard has a way back.
+/// Asks whether that is so. Where there is nobody to ask it is a warning, and the command goes on:
+/// a reshard has a way back.
 pub(super) fn ask(all_through: Option<&str>, yes: bool) -> Result<(), Exit> {
     match all_through {
         Some(about) if !yes && confirm::is_possible() => confirm::ask(yes, about),

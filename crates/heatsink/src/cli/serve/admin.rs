@@ -14,10 +14,12 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// Serve the page of heat, metrics and health on this address too; beyond loopback it needs a token
+    /// Serve the page of heat, metrics and health on this address too; beyond loopback it needs a
+    /// token
     #[arg(long = "admin", value_name = "HOST:PORT")]
     address: Option<String>,
-    /// The file with the token that those show who ask at the admin address (`Authorization: Bearer …`); also HEATSINK_ADMIN_TOKEN
+    /// The file with the token that those show who ask at the admin address (`Authorization: Bearer
+    /// …`); also HEATSINK_ADMIN_TOKEN
     #[arg(long = "admin-token-file", value_name = "FILE", requires = "address")]
     token_file: Option<PathBuf>,
 }
@@ -29,10 +31,12 @@ pub struct Admin {
 }
 
 impl Args {
-    /// Listens on it, if there is to be one. On loopback without a token `hosts` are served, as on the clients' endpoint.
+    /// Listens on it, if there is to be one. On loopback without a token `hosts` are served, as on
+    /// the clients' endpoint.
     ///
     /// # Errors
-    /// Exit 64 for an address beyond loopback without a token, and for a token that cannot be used; 69 for an address that is taken.
+    /// Exit 64 for an address beyond loopback without a token, and for a token that cannot be used;
+    /// 69 for an address that is taken.
     pub async fn listen(&self, hosts: &Hosts) -> Result<Option<Admin>, Exit> {
         let Some(written) = &self.address else { return Ok(None) };
         let addresses = address::any("--admin", written)?;

@@ -1,4 +1,5 @@
-//! The output of `serve` once it listens: the endpoint, lines to paste, the location of the data, and the rules in force.
+//! The output of `serve` once it listens: the endpoint, lines to paste, the location of the data,
+//! and the rules in force.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

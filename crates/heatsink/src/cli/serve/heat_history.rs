@@ -1,6 +1,7 @@
 //! Keeps the history of the heat in a file, so that the map on the page survives a restart.
 //!
-//! The file is one JSON document that only its owner reads, as it has names of keys. It is replaced each minute and at the end: kill -9 forgets a minute.
+//! The file is one JSON document that only its owner reads, as it has names of keys. It is replaced
+//! each minute and at the end: kill -9 forgets a minute.
 //!
 //! Not here: what the history holds (`heatsink_heat::history`).
 
@@ -43,7 +44,8 @@ impl HeatHistory {
         asked.map(Path::to_owned).or_else(|| data.map(beside)).map(HeatHistory)
     }
 
-    /// Goes on from the file. One that cannot be read is said, and begun anew: it is worth less than an answer to clients.
+    /// Goes on from the file. One that cannot be read is said, and begun anew: it is worth less
+    /// than an answer to clients.
     pub(super) fn resume(&self, status: &Status) {
         match self.read() {
             Ok(Some(history)) => status.resume_heat_history(history),

@@ -1,4 +1,5 @@
-//! What each metric means, as `GET /_heatsink/metrics` says in its HELP lines, and docs/reference/metrics.md in its tables.
+//! What each metric means, as `GET /_heatsink/metrics` says in its HELP lines, and
+//! docs/reference/metrics.md in its tables.
 //!
 //! Not here: counting. Each crate counts what it does.
 

@@ -1,9 +1,11 @@
-//! `serve --record`: writes the traffic that the gateway counts to a file, in gzip, beside the requests.
+//! `serve --record`: writes the traffic that the gateway counts to a file, in gzip, beside the
+//! requests.
 //!
-//! Half a second of lines is a block of its own, so that what a killed process leaves can be read up to its last block. A file that cannot be written ends
-//! the recording and nothing else.
+//! Half a second of lines is a block of its own, so that what a killed process leaves can be read
+//! up to its last block. A file that cannot be written ends the recording and nothing else.
 //!
-//! Not here: what is recorded (`heatsink_gateway::Recording`), the form of the lines (`heatsink-trace`).
+//! Not here: what is recorded (`heatsink_gateway::Recording`), the form of the lines
+//! (`heatsink-trace`).
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
@@ -31,13 +33,15 @@ const EVERY: Duration = Duration::from_millis(500);
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// Record which key each request asks for, when, and what it takes, to this new file, for `heatsink-lab simulate --trace`. Of items only keys and sizes are recorded
+    /// Record which key each request asks for, when, and what it takes, to this new file, for
+    /// `heatsink-lab simulate --trace`. Of items only keys and sizes are recorded
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Stop recording when the file has so many MB; one is some 60,000 requests
     #[arg(long, value_name = "MB", default_value_t = 16, requires = "record", value_parser = clap::value_parser!(u64).range(1..=64))]
     record_limit: u64,
-    /// Record keys and sort keys as hashes with a secret that is not kept; names of tables and indexes are recorded as they are
+    /// Record keys and sort keys as hashes with a secret that is not kept; names of tables and
+    /// indexes are recorded as they are
     #[arg(long, requires = "record")]
     record_hashed: bool,
     /// Record one request in N, which stands for all of them
@@ -140,7 +144,8 @@ impl Writer {
         Arc::clone(&self.recording)
     }
 
-    /// Writes until `stopped` resolves, the file is as large as it may become, or it cannot be written.
+    /// Writes until `stopped` resolves, the file is as large as it may become, or it cannot be
+    /// written.
     pub async fn keep(mut self, env: Arc<dyn Env>, stopped: impl Future<Output = ()>) {
         let mut stopped = pin!(stopped);
         while self.out.is_some() {

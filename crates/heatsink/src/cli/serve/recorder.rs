@@ -18,7 +18,8 @@ const SECONDS: [f64; 16] = [
 /// Single observations are kept until they are added up, which has to happen now and then.
 const ADDED_UP: Duration = Duration::from_secs(5);
 
-/// Installs the recorder for this process, and tells what it holds. Has to come before what counts is made.
+/// Installs the recorder for this process, and tells what it holds. Has to come before what counts
+/// is made.
 ///
 /// # Errors
 /// Another recorder is installed.

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first signal stops serving, the second one stops waiting for requests in flight.
+//! Ctrl-C and SIGTERM: the first signal stops serving, the second one stops waiting for requests in
+//! flight.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -1,4 +1,5 @@
-//! What `top` knows, and what its user chose: keys, answers and time in, rows out. It knows no terminal.
+//! What `top` knows, and what its user chose: keys, answers and time in, rows out. It knows no
+//! terminal.
 //!
 //! Not here: how it is drawn (`draw`).
 

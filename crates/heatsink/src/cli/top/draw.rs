@@ -1,4 +1,5 @@
-//! Draws what `top` knows, on a terminal of any size. All text of others comes here with its unseen characters as escapes (`inert`).
+//! Draws what `top` knows, on a terminal of any size. All text of others comes here with its unseen
+//! characters as escapes (`inert`).
 //!
 //! Not here: what is known (`app`), the columns of the table (`columns`).
 

@@ -26,7 +26,8 @@ struct Sample {
 }
 
 impl History {
-    /// Adds an answer of that time by the server's clock, in milliseconds. A server with another clock begins anew.
+    /// Adds an answer of that time by the server's clock, in milliseconds. A server with another
+    /// clock begins anew.
     pub fn add(&mut self, now: u64, keys: &[HotKey]) {
         if now < self.now || now - self.now > SPAN {
             self.of.clear();
@@ -44,8 +45,9 @@ impl History {
         });
     }
 
-    /// The last minute of a key in so many letters, the newest last, as `heatsink heatmap --text` writes them. Of looks that share a letter the hottest
-    /// counts; a space is a time without a look.
+    /// The last minute of a key in so many letters, the newest last, as `heatsink heatmap --text`
+    /// writes them. Of looks that share a letter the hottest counts; a space is a time without a
+    /// look.
     pub fn letters(&self, id: &KeyId, columns: usize) -> String {
         let width = u64::try_from(columns).unwrap_or(u64::MAX).max(1);
         let mut cells: Vec<Option<(f64, bool)>> = vec![None; columns];

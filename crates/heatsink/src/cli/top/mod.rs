@@ -1,6 +1,7 @@
 //! `heatsink top`: the hot keys of a running server in the terminal, live.
 //!
-//! What is known and chosen is in `app`, without a terminal; `draw` draws it; `terminal` reads keys and gives the terminal back; `ask` asks the server.
+//! What is known and chosen is in `app`, without a terminal; `draw` draws it; `terminal` reads keys
+//! and gives the terminal back; `ask` asks the server.
 
 mod app;
 mod ask;
@@ -51,7 +52,8 @@ pub struct Args {
 /// Shows the server until it is left.
 ///
 /// # Errors
-/// Exit 64 where stdout is no terminal and `--once` is missing, and for an address that may not be asked; 69 if `--once` gets no answer.
+/// Exit 64 where stdout is no terminal and `--once` is missing, and for an address that may not be
+/// asked; 69 if `--once` gets no answer.
 pub fn run(args: Args) -> Result<(), Exit> {
     let asked = Asked::new(&args.server, args.token_file.as_deref())?;
     if args.once || args.output == Output::Json {

@@ -14,7 +14,8 @@ use crate::exit::{Exit, in_words};
 /// The longest time until an answer is on the screen. Keys are taken at once.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Gives the terminal back when it is dropped. A panic gives it back before its message, by ratatui's own hook.
+/// Gives the terminal back when it is dropped. A panic gives it back before its message, by
+/// ratatui's own hook.
 struct Taken;
 
 impl Drop for Taken {

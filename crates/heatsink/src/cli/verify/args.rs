@@ -11,7 +11,8 @@ pub struct Args {
     pub(super) table: String,
     /// One logical partition key instead of the whole table; in base64 where the table's are binary
     pub(super) key: Option<String>,
-    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
+    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working
+    /// directory, where there is one]
     #[arg(long, value_name = "FILE")]
     pub(super) rules: Option<std::path::PathBuf>,
     /// The table is in this file
@@ -23,7 +24,8 @@ pub struct Args {
     /// Say what a repair would do; with --yes, do it
     #[arg(long)]
     pub(super) repair: bool,
-    /// Of a table whose record is lost with its registry: say which layouts its items show; with --yes, put it on record so. No gateway may run meanwhile
+    /// Of a table whose record is lost with its registry: say which layouts its items show; with
+    /// --yes, put it on record so. No gateway may run meanwhile
     #[arg(long, conflicts_with = "key")]
     pub(super) rebuild: bool,
     /// With --rebuild: what is written like a shard, and does not lie like one, is keys of clients

@@ -1,5 +1,5 @@
-//! `heatsink verify TABLE --rebuild`: puts a table back on record whose record is lost with its registry; and what `verify` says of a table without a
-//! record.
+//! `heatsink verify TABLE --rebuild`: puts a table back on record whose record is lost with its
+//! registry; and what `verify` says of a table without a record.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::output::Output;
 /// The most keys that are listed.
 const LISTED: usize = 20;
 
-/// Runs it. Exit 0 when everything is told, and with --yes recorded; 1 when something is not told; 64 when the table is on record, or is not to be recorded.
+/// Runs it. Exit 0 when everything is told, and with --yes recorded; 1 when something is not told;
+/// 64 when the table is on record, or is not to be recorded.
 pub(super) async fn rebuild(
     args: &Args,
     store: Arc<dyn Store>,
@@ -61,7 +62,8 @@ pub(super) async fn rebuild(
     }
 }
 
-/// What `verify` says of a table without a record, after its items were read: that there is nothing to verify, or that the record is lost.
+/// What `verify` says of a table without a record, after its items were read: that there is nothing
+/// to verify, or that the record is lost.
 pub(super) async fn not_recorded(
     args: &Args,
     store: Arc<dyn Store>,

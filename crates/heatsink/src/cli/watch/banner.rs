@@ -1,4 +1,5 @@
-//! What `watch` says before it forwards anything: what it sends by itself, and how an application gets there.
+//! What `watch` says before it forwards anything: what it sends by itself, and how an application
+//! gets there.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! The hot keys while a watch goes on: a table that is drawn again on a terminal, a line for each change elsewhere.
+//! The hot keys while a watch goes on: a table that is drawn again on a terminal, a line for each
+//! change elsewhere.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,7 +17,8 @@ use crate::screen;
 const ROWS: usize = 10;
 /// Lines that the table takes besides its keys: what stands above it, its borders and its header.
 const AROUND: usize = 6;
-/// A key has cooled down after so many looks at which it was not hot: one that comes and goes is not told each time.
+/// A key has cooled down after so many looks at which it was not hot: one that comes and goes is
+/// not told each time.
 const COOL: u32 = 5;
 /// Columns of a key's text.
 const KEY: usize = 40;
@@ -31,7 +33,8 @@ pub struct Live {
     drawn: usize,
     /// The keys that were told as hot, and at how many looks since they were not.
     hot: HashMap<KeyId, u32>,
-    /// The others that were hot at the last look, and in which window: in one alone it may have been chance.
+    /// The others that were hot at the last look, and in which window: in one alone it may have
+    /// been chance.
     begun: HashMap<KeyId, u64>,
 }
 

@@ -1,7 +1,9 @@
-//! `heatsink watch`: a gateway that changes nothing, and says which keys are hot. It forwards every request as it is, on a store that has no sharded
-//! tables, and refuses every request as soon as another Heatsink begins to shard there.
+//! `heatsink watch`: a gateway that changes nothing, and says which keys are hot. It forwards every
+//! request as it is, on a store that has no sharded tables, and refuses every request as soon as
+//! another Heatsink begins to shard there.
 //!
-//! Not here: how heat is measured (`heatsink-gateway`), what refuses (`heatsink_control::Fencing::forwarding`).
+//! Not here: how heat is measured (`heatsink-gateway`), what refuses
+//! (`heatsink_control::Fencing::forwarding`).
 
 mod banner;
 mod live;
@@ -38,16 +40,19 @@ const LOOK: Duration = Duration::from_secs(1);
 /// What `watch` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The DynamoDB endpoint that requests are forwarded to, with credentials and region from the standard AWS chain. There is no default
+    /// The DynamoDB endpoint that requests are forwarded to, with credentials and region from the
+    /// standard AWS chain. There is no default
     #[arg(long, value_name = "URL")]
     upstream: String,
-    /// Address or host name to listen on; only loopback addresses, for signatures are not checked yet
+    /// Address or host name to listen on; only loopback addresses, for signatures are not checked
+    /// yet
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
     listen: String,
     /// Watch for so long, then report [default: until Ctrl-C]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     seconds: Option<u64>,
-    /// The rules file whose `[fence]` names the registry that must not be there [default: heatsink.toml in the working directory, where there is one]. Its rules are not applied
+    /// The rules file whose `[fence]` names the registry that must not be there [default:
+    /// heatsink.toml in the working directory, where there is one]. Its rules are not applied
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// How it is printed on stdout: `json` is a line for each thing that happens

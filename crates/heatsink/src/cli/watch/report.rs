@@ -1,4 +1,5 @@
-//! The report at the end of a watch: which keys were hot, what would help, and what could not be seen.
+//! The report at the end of a watch: which keys were hot, what would help, and what could not be
+//! seen.
 //!
 //! Not here: what was seen (`seen`), what helps (`heatsink_heat::advice`).
 
@@ -200,7 +201,8 @@ fn table(keys: &[&SeenKey]) -> String {
     }
 }
 
-/// A section for heatsink.toml that lets gateways act on this key; `None` for a key that a glob cannot name as it is.
+/// A section for heatsink.toml that lets gateways act on this key; `None` for a key that a glob
+/// cannot name as it is.
 fn automatic(table: &str, key: &str) -> Option<String> {
     if key.contains(['*', '?', '\u{fffd}']) || inert::visible(key) != key {
         return None;

@@ -1,4 +1,5 @@
-//! What a watch saw from its beginning to its end: each key at its hottest, for how long it was hot, and what would have helped then.
+//! What a watch saw from its beginning to its end: each key at its hottest, for how long it was
+//! hot, and what would have helped then.
 //!
 //! Not here: how it is printed (`report`).
 
@@ -55,7 +56,8 @@ struct Heating {
 }
 
 impl SeenKey {
-    /// Whether it is hot at this look, which shows that window and stands for that time. Only from the second window on it counts.
+    /// Whether it is hot at this look, which shows that window and stands for that time. Only from
+    /// the second window on it counts.
     fn heats(&mut self, is_hot: bool, (look, window): (u64, u64), passed: Duration) {
         if !is_hot {
             self.heating = None;

@@ -1,5 +1,6 @@
-//! Transactions with several mistakes. The server goes through the actions in their order and tells the first that it meets, where DynamoDB checks
-//! the request as a whole before it looks at any item. With sharding the first mistake can be another.
+//! Transactions with several mistakes. The server goes through the actions in their order and tells
+//! the first that it meets, where DynamoDB checks the request as a whole before it looks at any
+//! item. With sharding the first mistake can be another.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +22,9 @@ fn key(members: &Json) -> Json {
     parts.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Leaves a transaction that names a table which is not there nothing else to be refused for: Heatsink refuses it for that table before the
-/// store sees it, and the server for whatever comes first, a token that was used for another transaction included.
+/// Leaves a transaction that names a table which is not there nothing else to be refused for:
+/// Heatsink refuses it for that table before the store sees it, and the server for whatever comes
+/// first, a token that was used for another transaction included.
 pub fn on_absent_tables_alone(body: &mut Json) {
     let absent = |action: &Json| parts(action).is_some_and(|(_, members)| members["TableName"] == ABSENT);
     let Some(actions) = body.get_mut("TransactItems").and_then(Json::as_array_mut) else { return };
@@ -38,9 +40,11 @@ pub fn on_absent_tables_alone(body: &mut Json) {
     body.as_object_mut().and_then(|members| members.remove("ClientRequestToken"));
 }
 
-/// Leaves an item one action, for rules under which an action can become several, each with an item of its own. The server takes an item that is
-/// named twice for one that is named once where a condition on it fails, or the second action fails on what the first wrote; so whether it
-/// refuses the repetition depends on how many actions there are without a condition. Puts and deletes without conditions stay as they are.
+/// Leaves an item one action, for rules under which an action can become several, each with an item
+/// of its own. The server takes an item that is named twice for one that is named once where a
+/// condition on it fails, or the second action fails on what the first wrote; so whether it refuses
+/// the repetition depends on how many actions there are without a condition. Puts and deletes
+/// without conditions stay as they are.
 pub fn items_named_once(actions: &mut Vec<Json>) {
     let unconditional = |action: &Json| {
         parts(action).is_some_and(|(name, members)| {

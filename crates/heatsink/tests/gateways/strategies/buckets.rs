@@ -29,7 +29,8 @@ fn buckets_that_other_code_begins_are_found_and_entered() {
     };
     let one = service();
     let newest = json!({ "ScanIndexForward": false, "Limit": 2 });
-    // It is 2026-01-01T00:00. Of these the directory knows nothing; the last is from a clock that is a little ahead.
+    // It is 2026-01-01T00:00. Of these the directory knows nothing; the last is from a clock that
+    // is a little ahead.
     for (bucket, sort) in [
         ("2025-12-30T20", "2025-12-30T20:10"),
         ("2025-12-31T23", "2025-12-31T23:50"),
@@ -50,7 +51,8 @@ fn buckets_that_other_code_begins_are_found_and_entered() {
         assert_eq!(sorts(&page), all);
     }
     store.calls();
-    // All was looked into, and all that was found is on record: the last eight hours are tried again, and nothing is entered twice.
+    // All was looked into, and all that was found is on record: the last eight hours are tried
+    // again, and nothing is entered twice.
     let page = call(&one, Operation::Query, query("user-1", json!({}))).unwrap();
     assert_eq!(sorts(&page), all);
     let calls = store.calls();
@@ -83,7 +85,8 @@ fn week(service: &Gateway) {
     }
 }
 
-/// The partition keys that Queries asked, in order of the keys and without those of the directory: what one round asks, it asks at once.
+/// The partition keys that Queries asked, in order of the keys and without those of the directory:
+/// what one round asks, it asks at once.
 fn asked(calls: &[String]) -> Vec<String> {
     let queries = calls.iter().filter(|call| call.starts_with("Query") && !call.contains("heatsink.buckets"));
     let key = |call: &String| {

@@ -17,7 +17,8 @@ use super::{Move, Watched, adopt, call, create, gateway, put, query, raw_get, ra
 const RANDOM: &str =
     "strategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"random\"\nshards = 10\nkeys = \"user-*\"";
 
-/// What Python's `random.Random(7)` gave: `f"{pk}#{rng.randrange(10)}"` for the events of `PYTHON`, and once more for `a`.
+/// What Python's `random.Random(7)` gave: `f"{pk}#{rng.randrange(10)}"` for the events of `PYTHON`,
+/// and once more for `a`.
 const ASSIGNED: [(&str, u16); 6] =
     [("event-67890", 5), ("player_7", 2), ("a", 6), ("1718000000", 0), ("12.5", 1), ("a", 8)];
 
@@ -161,7 +162,8 @@ fn streams_of_assigned_shards_hold_logical_keys() {
     assert_eq!(keys, [key("by hand"), key("through")]);
 }
 
-/// A store that takes an item away just before it is written to for the first time, and puts it into another shard.
+/// A store that takes an item away just before it is written to for the first time, and puts it
+/// into another shard.
 struct Moving {
     inner: Arc<dyn Store>,
     moves: Mutex<Vec<Move>>,

@@ -1,5 +1,5 @@
-//! Strategies through a whole gateway, where the differential test does not look: tables that other code sharded by hand, which
-//! buckets a Query opens, two gateways, shards that cannot be read.
+//! Strategies through a whole gateway, where the differential test does not look: tables that other
+//! code sharded by hand, which buckets a Query opens, two gateways, shards that cannot be read.
 
 mod buckets;
 mod externally_assigned;

@@ -30,7 +30,8 @@ fn a_shard_that_cannot_be_read_fails_the_query_unless_the_rule_says_otherwise() 
         } else {
             assert_eq!(answer.unwrap_err().code, Code::InternalServerError);
         }
-        // Without any shard there is no answer; and what is wrong with a request is no shard's affair.
+        // Without any shard there is no answer; and what is wrong with a request is no shard's
+        // affair.
         *store.refused.lock().unwrap() = Some("\"game");
         assert!(block_on(service.call(Operation::Query, body)).is_err());
         *store.refused.lock().unwrap() = None;
@@ -39,7 +40,8 @@ fn a_shard_that_cannot_be_read_fails_the_query_unless_the_rule_says_otherwise() 
     }
 }
 
-/// An index of a table with counters is read by the plan of a plain Query, and completed from the table.
+/// An index of a table with counters is read by the plan of a plain Query, and completed from the
+/// table.
 #[test]
 fn an_answer_that_is_completed_says_what_it_goes_without() {
     let store = Watched::new();

@@ -110,7 +110,8 @@ fn keys_of_code_that_still_shards_by_hand_are_what_the_rule_says() {
     write(&refusing, "user-1#77").unwrap();
     write(&refusing, "config#9").unwrap();
 
-    // In a table that was sharded by hand code that still does so would find nothing, in silence: by default it is refused.
+    // In a table that was sharded by hand code that still does so would find nothing, in silence:
+    // by default it is refused.
     let store = Watched::new();
     create(&*store, "S");
     let (event, shard) = PYTHON[0];

@@ -1,4 +1,5 @@
-//! The registry of a data file is gone after a key was resharded: what commands say of the table, and the way back.
+//! The registry of a data file is gone after a key was resharded: what commands say of the table,
+//! and the way back.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! `heatsink reshard` as an operator runs it, on a data file and beside gateways in processes of their own: words, JSON, exit codes, what is refused.
+//! `heatsink reshard` as an operator runs it, on a data file and beside gateways in processes of
+//! their own: words, JSON, exit codes, what is refused.
 
 mod data_file;
 mod gateways;
@@ -24,7 +25,8 @@ use serde_json::{Value as Json, json};
 
 const ITEMS: usize = 60;
 
-/// A data file with items under `game`, one under a name that looks like a shard of `taken`, and a table without a sort key.
+/// A data file with items under `game`, one under a name that looks like a shard of `taken`, and a
+/// table without a sort key.
 pub(super) fn data(name: &str) -> PathBuf {
     let place = std::env::temp_dir().join(format!("heatsink-reshard-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&place);

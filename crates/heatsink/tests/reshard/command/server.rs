@@ -12,7 +12,8 @@ use serde_json::{Value as Json, json};
 
 use super::{ITEMS, Server, client, data, local, physical_keys};
 
-/// Puts one item after another under `game` and reads each at once, until that is set. Returns how many.
+/// Puts one item after another under `game` and reads each at once, until that is set. Returns how
+/// many.
 fn write_until(endpoint: Endpoint, done: &AtomicBool) -> usize {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -12,7 +12,8 @@ use crate::network::Fate;
 use crate::scene::{scene, seconds};
 use crate::world::World;
 
-/// How long a move that goes forward may have writes wait: a short lease, and what a call may be late.
+/// How long a move that goes forward may have writes wait: a short lease, and what a call may be
+/// late.
 const FORWARD: Duration = Duration::from_secs(15);
 
 /// Layouts are frozen as soon as a run writes that, before anybody can know of it.

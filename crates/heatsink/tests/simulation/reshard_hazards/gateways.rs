@@ -39,7 +39,8 @@ fn a_gateway_that_is_stopped_past_its_lease_writes_nothing_where_the_key_was() {
     for stopped in [5.0, 15.0, 60.0] {
         scene(1, &[WHOLE, WHOLE], count(), 8, move |world, items| async move {
             begun(&world, &items).await;
-            // The look-up is answered when the gateway no longer runs; the puts that wait for it are in its hands.
+            // The look-up is answered when the gateway no longer runs; the puts that wait for it
+            // are in its hands.
             world.clock.sleep(seconds(11.0)).await;
             world.network.plan(&name(1), Wire::DescribeTable, "", 1, Fate::late(seconds(0.2)));
             let late = join_all(

@@ -1,4 +1,5 @@
-//! What can go wrong while a key moves, each by name, in the one order of events in which it does harm. `docs/develop/hazards.md` lists them all.
+//! What can go wrong while a key moves, each by name, in the one order of events in which it does
+//! harm. `docs/develop/hazards.md` lists them all.
 //!
 //! | how | what it is for |
 //! |---|---|
@@ -34,7 +35,8 @@ pub const WHOLE: &str =
 /// The same with a rule, for an adoption.
 pub const RULED: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\nshards = 4\n[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
 
-/// What a run's call holds that writes the record of a phase, that copies an item, that deletes an old copy, that publishes.
+/// What a run's call holds that writes the record of a phase, that copies an item, that deletes an
+/// old copy, that publishes.
 pub const RESERVE: &str = r#"\"phase\":\"RESERVE"#;
 pub const PREPARE: &str = r#"\"phase\":\"PREPARE"#;
 pub const HOLD: &str = r#"\"phase\":\"HOLD"#;
@@ -116,7 +118,8 @@ fn slow(world: &World, gateway: usize) {
     world.network.plan(&name(gateway), Wire::GetItem, "\"head\"", 1_000, fate);
 }
 
-/// Does something while two clients put and read items in turn, one after the other, each through both gateways; and a little longer.
+/// Does something while two clients put and read items in turn, one after the other, each through
+/// both gateways; and a little longer.
 pub async fn beside(world: &World, items: &[String], does: impl Future<Output = ()>) {
     let over = Cell::new(false);
     let client = async |first: usize| {

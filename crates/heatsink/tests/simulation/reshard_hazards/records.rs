@@ -1,4 +1,5 @@
-//! What else lies where a key begins to move: a half-written record, an adoption, items under the names of shards.
+//! What else lies where a key begins to move: a half-written record, an adoption, items under the
+//! names of shards.
 
 use futures::future::join;
 use heatsink_dynamo::{Code, Operation as Wire};
@@ -51,7 +52,8 @@ fn an_adoption_that_begins_after_a_reshard_was_prepared_ends_it() {
     }
 }
 
-/// The items under the names that its shards would have are clients' own, before a key is sharded and after it was found so.
+/// The items under the names that its shards would have are clients' own, before a key is sharded
+/// and after it was found so.
 #[test]
 fn a_name_of_a_shard_that_clients_use_ends_the_move_and_stays_theirs() {
     scene(1, &[WHOLE, WHOLE], items(4), 4, |world, items| async move {

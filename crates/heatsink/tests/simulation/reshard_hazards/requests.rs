@@ -176,7 +176,8 @@ fn an_item_that_is_too_large_for_its_longer_key_stays_until_it_is_written_anew()
             let put = world.call(0, item, Operation::Put(value(100 + at)), PATIENCE).await;
             assert!(matches!(put, Reply::Answered(_)), "{put:?}");
         }
-        // The old copy of some is still there, and too large: a pull clears it, of a client and of the mover.
+        // The old copy of some is still there, and too large: a pull clears it, of a client and of
+        // the mover.
         for item in items.iter().take(4) {
             let add = world.call(1, item, Operation::Add(1), PATIENCE).await;
             assert!(matches!(add, Reply::Answered(_)), "{add:?}");

@@ -16,7 +16,8 @@ use crate::reshard::Mishap;
 use crate::scene::{items, scene, seconds, value};
 use crate::world::{World, name};
 
-/// A copy of each item in a shard that the key had, as a call leaves it that landed later than any bound.
+/// A copy of each item in a shard that the key had, as a call leaves it that landed later than any
+/// bound.
 async fn leave_orphans(world: &World, items: &[String]) {
     for item in items {
         let mut orphan = body(item, value(900));

@@ -1,5 +1,5 @@
-//! For each rule of the fence that chance seldom needs, what happens in the one order in which it is needed. `without/run` shows that each
-//! of these fails where its rule is left out.
+//! For each rule of the fence that chance seldom needs, what happens in the one order in which it
+//! is needed. `without/run` shows that each of these fails where its rule is left out.
 //!
 //! | how | what it is for |
 //! |---|---|
@@ -55,7 +55,8 @@ async fn put_once(world: &World, gateway: usize, items: &[String], late: Duratio
     join_all(puts.map(|(at, item)| world.call(gateway, item, Operation::Put(value(100 + at)), LONG))).await;
 }
 
-/// Puts one item after the other through a gateway, five in a second, each until that is acknowledged.
+/// Puts one item after the other through a gateway, five in a second, each until that is
+/// acknowledged.
 async fn in_turn(world: &World, gateway: usize, items: &[String]) {
     let puts = items.iter().enumerate().map(|(at, item)| async move {
         world.clock.sleep(seconds(0.2) * at as u32).await;
@@ -88,8 +89,8 @@ async fn in_days(world: &World, items: &[String]) {
     be_patient(world);
 }
 
-/// Puts an item into a bucket that is new to gateway 1. The row of the directory is answered after `between`, and then the put itself is sent,
-/// which lands so `late`.
+/// Puts an item into a bucket that is new to gateway 1. The row of the directory is answered after
+/// `between`, and then the put itself is sent, which lands so `late`.
 async fn put_in_two(world: &World, item: &str, between: Duration, late: Duration) {
     let entered = Fate { back: between, ..Fate::late(seconds(0.001)) };
     world.network.plan(&name(1), Wire::PutItem, "heatsink.buckets", 1, entered);

@@ -120,7 +120,8 @@ fn whoever_goes_on_tells_of_it_again() {
     });
 }
 
-/// A run of `adopt` is killed while its next record is on its way, and another run turns round and finishes before that arrives.
+/// A run of `adopt` is killed while its next record is on its way, and another run turns round and
+/// finishes before that arrives.
 #[test]
 fn a_record_that_arrives_late_replaces_no_newer_one() {
     scene(1, &["", ""], items(8), 8, |world, items| async move {
@@ -140,8 +141,8 @@ fn a_record_that_arrives_late_replaces_no_newer_one() {
     });
 }
 
-/// A run of `adopt` is killed while its last record is on its way, and another run finishes it. The record arrives while a third run brings the
-/// items back.
+/// A run of `adopt` is killed while its last record is on its way, and another run finishes it. The
+/// record arrives while a third run brings the items back.
 #[test]
 fn a_record_that_arrives_late_ends_no_later_run() {
     scene(1, &["", ""], items(8), 8, |world, items| async move {

@@ -89,7 +89,8 @@ fn nothing_that_was_meant_for_a_deleted_table_reaches_the_next() {
     });
 }
 
-/// A deletion waits until no gateway knows the table any more. Meanwhile the table is dropped by a request that bypasses Heatsink, and made again.
+/// A deletion waits until no gateway knows the table any more. Meanwhile the table is dropped by a
+/// request that bypasses Heatsink, and made again.
 #[test]
 fn a_deletion_that_waited_deletes_no_later_table() {
     scene(1, &["", ""], items(8), 16, |world, items| async move {

@@ -1,17 +1,26 @@
-//! A Query on a global index whose rows are put in order here. Correct first: what a page costs comes second.
+//! A Query on a global index whose rows are put in order here. Correct first: what a page costs
+//! comes second.
 //!
-//! - **Its sort key has the table's partition key in it.** The index is ordered by physical keys, the client thinks in logical ones, and a
-//!   suffix moves a key past its neighbours. So all that has the same values before it is read for a page, put in logical order, tested, and
-//!   cut: the whole collection of the index key, if it is the first sort attribute. With `=` on it, only that key's shards are read.
-//! - **Its partition key is stored in several forms**: while it migrates ([`MigrationPhase`](heatsink_layout::MigrationPhase)), or where not every item could be
-//!   rewritten ([`ValueLayout`](heatsink_layout::ValueLayout)). Items go from one stored value to the other between two pages, and
-//!   within one. So equal index sort keys are ordered by primary key, which does not move; the values of the one form are read, those of the other, and
-//!   those of the one again, since gateways that are one step apart write either; and what was seen more than once counts once, as it was seen last.
-//!   A page reads, beyond its own rows, all that have its last index sort key.
-//! - **Several attributes of its partition key are stored with shard suffixes.** All combinations are read and put in order likewise.
-//! - **Keys of the table move.** An item has a row for each of its copies, and goes from one physical key to the other between two pages. Both rows have one
-//!   place in this order; that of the new slot is shown, and that of the old one only after a look at both slots (`moving::index`). A local index is read
-//!   again after that look, consistently, for the items that have moved meanwhile.
+//! - **Its sort key has the table's partition key in it.** The index is ordered by physical keys,
+//!   the client thinks in logical ones, and a suffix moves a key past its neighbours. So all that
+//!   has the same values before it is read for a page, put in logical order, tested, and cut: the
+//!   whole collection of the index key, if it is the first sort attribute. With `=` on it, only
+//!   that key's shards are read.
+//! - **Its partition key is stored in several forms**: while it migrates
+//!   ([`MigrationPhase`](heatsink_layout::MigrationPhase)), or where not every item could be
+//!   rewritten ([`ValueLayout`](heatsink_layout::ValueLayout)). Items go from one stored value to
+//!   the other between two pages, and within one. So equal index sort keys are ordered by primary
+//!   key, which does not move; the values of the one form are read, those of the other, and those
+//!   of the one again, since gateways that are one step apart write either; and what was seen more
+//!   than once counts once, as it was seen last. A page reads, beyond its own rows, all that have
+//!   its last index sort key.
+//! - **Several attributes of its partition key are stored with shard suffixes.** All combinations
+//!   are read and put in order likewise.
+//! - **Keys of the table move.** An item has a row for each of its copies, and goes from one
+//!   physical key to the other between two pages. Both rows have one place in this order; that of
+//!   the new slot is shown, and that of the old one only after a look at both slots
+//!   (`moving::index`). A local index is read again after that look, consistently, for the items
+//!   that have moved meanwhile.
 //!
 //! Not here: cursors from before the migration, or of other layouts (`layout_cursor`).
 
@@ -70,8 +79,8 @@ pub(crate) struct LocallySorted {
     stages: Vec<Vec<usize>>,
     /// Why it is put in order here.
     pub(crate) why: &'static str,
-    /// How many of the first sort attributes the store orders as the client knows them. What comes beyond the page's values of them need not be
-    /// read.
+    /// How many of the first sort attributes the store orders as the client knows them. What comes
+    /// beyond the page's values of them need not be read.
     ordered: usize,
     /// What is tested of the sort attributes, in logical values.
     conditions: Vec<Condition>,
@@ -178,7 +187,8 @@ impl LocallySorted {
     fn calls(&mut self, stage: usize) -> Vec<PhysicalCall> {
         let open = |stream: &&usize| self.streams.get(**stream).is_some_and(|stream| !stream.is_closed());
         let stage = self.stages.get(stage).into_iter().flatten().filter(open);
-        // One more than fits says whether there is more. Where many rows have the same values, more are asked for from round to round.
+        // One more than fits says whether there is more. Where many rows have the same values, more
+        // are asked for from round to round.
         let limit = self.page.limit().filter(|_| self.ordered > 0);
         let limit = limit.map(|limit| limit.saturating_add(1).saturating_mul(1 << self.rounds.min(16)));
         self.rounds += 1;
@@ -236,7 +246,8 @@ impl LocallySorted {
             (Some(read_to), Some(last)) => read_to > last,
             _ => false,
         };
-        // Nothing that the stream still has comes before what the page holds: rows with the same values may.
+        // Nothing that the stream still has comes before what the page holds: rows with the same
+        // values may.
         if let (true, Some(stream)) = (full, self.streams.get_mut(number)) {
             stream.parts.clear();
         }

@@ -1,7 +1,9 @@
-//! Rows of indexes while keys move: which of an item's copies a row is of, and whether an old copy is the item.
+//! Rows of indexes while keys move: which of an item's copies a row is of, and whether an old copy
+//! is the item.
 //!
-//! A row of an old slot is shown where the new slot holds no copy and the old one still does, both read consistently in this order after the row: then
-//! the old copy was the item when the new slot was read. Not here: in which order rows are read and shown (`query::locally_sorted`).
+//! A row of an old slot is shown where the new slot holds no copy and the old one still does, both
+//! read consistently in this order after the row: then the old copy was the item when the new slot
+//! was read. Not here: in which order rows are read and shown (`query::locally_sorted`).
 
 use std::collections::HashSet;
 use std::sync::Arc;

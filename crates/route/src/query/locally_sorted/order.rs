@@ -1,5 +1,6 @@
-//! The order of logical keys, in which rows are shown that the store orders by physical ones: where in it a stored row stands, or a cursor. And which of its
-//! item's copies a row is of, while keys move.
+//! The order of logical keys, in which rows are shown that the store orders by physical ones: where
+//! in it a stored row stands, or a cursor. And which of its item's copies a row is of, while keys
+//! move.
 //!
 //! Not here: which rows a page keeps (`page`).
 
@@ -16,8 +17,9 @@ use crate::cursor::Cursor;
 use crate::query::request::Query;
 use crate::refusal::Unplanned;
 
-/// The order of rows: the index's sort key, in logical values; the logical partition key; the table's sort key; and where shards are externally
-/// assigned, so that several items can have one key, the slot.
+/// The order of rows: the index's sort key, in logical values; the logical partition key; the
+/// table's sort key; and where shards are externally assigned, so that several items can have one
+/// key, the slot.
 pub(super) type Place = (Position, Key, Option<Key>, Slot);
 
 /// What a row is of, the one that counts first where several rows are of one item.
@@ -55,7 +57,8 @@ impl RowKind {
 #[derive(Clone)]
 pub(super) struct LogicalOrder {
     schema: Arc<Table>,
-    /// Which of the sort attributes is the table's partition key, if it is stored with shard suffixes.
+    /// Which of the sort attributes is the table's partition key, if it is stored with shard
+    /// suffixes.
     own: Option<usize>,
     /// Whether keys of the table move.
     moves: bool,
@@ -76,7 +79,8 @@ impl LogicalOrder {
         &self.schema
     }
 
-    /// Which of the sort attributes is the table's partition key, if it is stored with shard suffixes.
+    /// Which of the sort attributes is the table's partition key, if it is stored with shard
+    /// suffixes.
     pub(super) fn own(&self) -> Option<usize> {
         self.own
     }
@@ -94,7 +98,8 @@ impl LogicalOrder {
         at
     }
 
-    /// The place of a stored item, and what its row is of; nothing for what lies where no reader looks.
+    /// The place of a stored item, and what its row is of; nothing for what lies where no reader
+    /// looks.
     pub(super) fn row(&self, at: Position, item: &[u8]) -> Result<Option<(Place, RowKind)>, Error> {
         let unreadable =
             || Error::internal("The store's answer to Query has an item without the table's key");

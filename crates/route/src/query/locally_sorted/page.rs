@@ -1,4 +1,5 @@
-//! What a page of a locally sorted Query will hold, as far as was read: rows in logical order, no more than the page takes, each item once.
+//! What a page of a locally sorted Query will hold, as far as was read: rows in logical order, no
+//! more than the page takes, each item once.
 //!
 //! Not here: where a row stands in that order (`order`), what is read (`super`).
 
@@ -31,7 +32,8 @@ pub(super) struct SortedPage {
 }
 
 impl SortedPage {
-    /// An empty page of `limit` rows, all behind `after`. `repeats`: whether an item's row can be read more than once.
+    /// An empty page of `limit` rows, all behind `after`. `repeats`: whether an item's row can be
+    /// read more than once.
     pub(super) fn new(descending: bool, limit: Option<usize>, after: Option<Place>, repeats: bool) -> Self {
         let (rows, pages) = (Vec::new(), Vec::new());
         SortedPage { descending, limit, after, repeats, bound: None, rows, pages, more: false }
@@ -58,7 +60,8 @@ impl SortedPage {
         self.rows.push((place, kind, row));
     }
 
-    /// Takes the answer whose rows were added, keeps what the page can hold, in order, and forgets the rest.
+    /// Takes the answer whose rows were added, keeps what the page can hold, in order, and forgets
+    /// the rest.
     pub(super) fn cut(&mut self, answer: Bytes) {
         self.pages.push(answer);
         let descending = self.descending;
@@ -86,7 +89,8 @@ impl SortedPage {
         self.let_go();
     }
 
-    /// Of several rows of an item keeps the one that was read last: it may have been given another index sort key in between.
+    /// Of several rows of an item keeps the one that was read last: it may have been given another
+    /// index sort key in between.
     fn keep_newest(&mut self) {
         let mut newest: BTreeMap<_, usize> = BTreeMap::new();
         let is_item = |kind: &RowKind| matches!(kind, RowKind::Item);
@@ -135,7 +139,8 @@ impl SortedPage {
         }
     }
 
-    /// The page, once all of it was read. `ends_at_last`: whether its last row is where it ends, shown or not.
+    /// The page, once all of it was read. `ends_at_last`: whether its last row is where it ends,
+    /// shown or not.
     pub(super) fn collected(self, ends_at_last: bool) -> Collected {
         let more = self.more || self.limit.is_some_and(|limit| self.rows.len() >= limit);
         let end = self.rows.last().map(|(.., row)| row.clone()).filter(|_| ends_at_last);

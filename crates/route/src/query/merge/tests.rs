@@ -6,7 +6,8 @@ use super::*;
 
 type Rows = Vec<(u8, usize)>;
 
-/// Drains the merge against streams that answer with pages of the given sizes, and counts the reads of every stream.
+/// Drains the merge against streams that answer with pages of the given sizes, and counts the reads
+/// of every stream.
 fn drain(streams: &[Rows], descending: bool, sizes: &[usize], rows: usize) -> (Rows, Vec<usize>) {
     let mut merge = Merge::new(streams.len(), descending);
     let (mut read, mut calls, mut out) = (vec![0; streams.len()], vec![0; streams.len()], Vec::new());
@@ -105,7 +106,8 @@ fn only_streams_that_ran_dry_before_the_cut_are_asked() {
 }
 
 proptest! {
-    /// Whatever is let go of, the rows up to the one that fills the page are those of the untrimmed merge, and more is known to follow.
+    /// Whatever is let go of, the rows up to the one that fills the page are those of the untrimmed
+    /// merge, and more is known to follow.
     #[test]
     fn trimming_forgets_nothing_that_is_given(
         streams in prop::collection::vec(prop::collection::vec(0_u8..20, 0..9), 1..8),

@@ -1,5 +1,6 @@
-//! How far a page is filled: by its `Limit`, and by the megabyte that a page evaluates. How many rows it still takes follows from that, and from what
-//! an item weighs. Not here: how many of them each shard is asked for (`round`).
+//! How far a page is filled: by its `Limit`, and by the megabyte that a page evaluates. How many
+//! rows it still takes follows from that, and from what an item weighs. Not here: how many of them
+//! each shard is asked for (`round`).
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ impl PageFill {
         ((PAGE_BYTES - self.evaluated) / self.item_size()).ceil().clamp(1.0, PAGE_BYTES) as usize
     }
 
-    /// Tells of rows that follow, shown one after the other, whether the page is full with that one.
+    /// Tells of rows that follow, shown one after the other, whether the page is full with that
+    /// one.
     pub(super) fn is_full_with(&self) -> impl FnMut(&Row) -> bool {
         let mut rows = self.wanted.limit.map(|limit| limit.saturating_sub(self.rows));
         let mut bytes = self.evaluated;

@@ -1,4 +1,5 @@
-//! The streams of a gathered Query beside the merge of their rows: a stream has one number in both. Not here: what is asked of a stream (`round`).
+//! The streams of a gathered Query beside the merge of their rows: a stream has one number in both.
+//! Not here: what is asked of a stream (`round`).
 
 use heatsink_layout::Bucket;
 

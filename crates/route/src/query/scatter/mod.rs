@@ -1,7 +1,9 @@
-//! The execution of a Query over several shards: rounds of physical Queries, merged until the page is full.
+//! The execution of a Query over several shards: rounds of physical Queries, merged until the page
+//! is full.
 //!
-//! Beneath: `wanted` (what is asked for), `merged` (the shards' streams), `fill` (how much of the page is left), `opening` (which buckets have streams),
-//! `round` (the next calls). Not here: how streams are merged (`query::merge`), what the client gets of the rows (`query::shape`).
+//! Beneath: `wanted` (what is asked for), `merged` (the shards' streams), `fill` (how much of the
+//! page is left), `opening` (which buckets have streams), `round` (the next calls). Not here: how
+//! streams are merged (`query::merge`), what the client gets of the rows (`query::shape`).
 
 mod fill;
 mod merged;
@@ -138,7 +140,8 @@ impl Scatter {
         NextRound { wanted, merged, opening, fill, probes: *probes }
     }
 
-    /// Lets go of pages of which nothing will be in the answer: the rows at hand before them fill it.
+    /// Lets go of pages of which nothing will be in the answer: the rows at hand before them fill
+    /// it.
     fn let_go(&mut self) {
         if self.held < HELD {
             return;
@@ -164,7 +167,8 @@ impl Scatter {
         }
     }
 
-    /// Whether the answer may go without that shard: not for what is wrong with the request, nor without the directory.
+    /// Whether the answer may go without that shard: not for what is wrong with the request, nor
+    /// without the directory.
     fn leaves_out(&self, stream: usize, error: &Error) -> bool {
         let unreadable = error.retryable() || error.fault() == Fault::Server;
         self.wanted.partial && unreadable && !self.opening.is_directory(stream)

@@ -1,7 +1,9 @@
-//! How far the buckets of a Query are opened: which of them have streams, which are due in a round, and what the directory says of others. Buckets
-//! that code which bypasses Heatsink began are entered in the directory once something was found in them.
+//! How far the buckets of a Query are opened: which of them have streams, which are due in a round,
+//! and what the directory says of others. Buckets that code which bypasses Heatsink began are
+//! entered in the directory once something was found in them.
 //!
-//! Not here: which buckets can hold what a Query asks for, and what the directory's rows mean (`query::buckets`).
+//! Not here: which buckets can hold what a Query asks for, and what the directory's rows mean
+//! (`query::buckets`).
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
@@ -60,7 +62,8 @@ impl Opening {
         }
     }
 
-    /// Where there is nothing to ask, an empty bucket is asked: the store has to see the request to refuse what is wrong with it.
+    /// Where there is nothing to ask, an empty bucket is asked: the store has to see the request to
+    /// refuse what is wrong with it.
     fn at_least_one(&self, buckets: &Buckets, merged: &mut Merged) {
         if merged.streams.len() == usize::from(self.directory.is_some()) {
             merged.add(buckets.of(buckets.any()), None);
@@ -126,7 +129,8 @@ impl Opening {
         Ok(())
     }
 
-    /// Leaves those buckets unopened that are not due yet. `blocked` is the stream without which the merge cannot go on.
+    /// Leaves those buckets unopened that are not due yet. `blocked` is the stream without which
+    /// the merge cannot go on.
     pub(super) fn hold_back(
         &self,
         buckets: &Buckets,

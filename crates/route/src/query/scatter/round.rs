@@ -1,5 +1,5 @@
-//! The next round of a gathered Query: which streams are asked, for how many items each, and in which bodies. Not here: what becomes of the answers
-//! (`super`).
+//! The next round of a gathered Query: which streams are asked, for how many items each, and in
+//! which bodies. Not here: what becomes of the answers (`super`).
 
 use heatsink_dynamo::{KeyValue, Operation};
 
@@ -13,7 +13,8 @@ use crate::query::merge::Want;
 use crate::query::page::count;
 use crate::{PhysicalCall, Round, Target};
 
-/// How many bytes the bodies of one round hold, and how many its answers are expected to. What is beyond them waits for the next round.
+/// How many bytes the bodies of one round hold, and how many its answers are expected to. What is
+/// beyond them waits for the next round.
 const ROUND_BODIES: usize = 16 * 1024 * 1024;
 const ROUND_ANSWERS: f64 = 32.0 * PAGE_BYTES;
 
@@ -31,7 +32,8 @@ pub(super) struct NextRound<'a> {
 }
 
 impl NextRound<'_> {
-    /// The round, of as many calls as its bounds let in. `blocked` is the stream without which the merge cannot go on.
+    /// The round, of as many calls as its bounds let in. `blocked` is the stream without which the
+    /// merge cannot go on.
     pub(super) fn round(&self, blocked: usize) -> Round {
         let mut shares = self.shares(Some(blocked));
         shares.sort_by_key(|(stream, _)| *stream != blocked);
@@ -50,12 +52,14 @@ impl NextRound<'_> {
             answers += (count(share) * size).min(PAGE_BYTES);
             calls.push(call);
         }
-        // A bucket's page is read while the store still looks for others in the directory, and in shard 0 for what has no time.
+        // A bucket's page is read while the store still looks for others in the directory, and in
+        // shard 0 for what has no time.
         calls.sort_by_key(|call| (self.merged.bucket(call.id).is_none(), call.id));
         Round { answers: bytes(answers), bodies: self.bodies_left(&calls), calls }
     }
 
-    /// How many bytes of bodies are sent at least: the merge gives no row before every shard was read. Which buckets will be, nobody knows.
+    /// How many bytes of bodies are sent at least: the merge gives no row before every shard was
+    /// read. Which buckets will be, nobody knows.
     fn bodies_left(&self, calls: &[PhysicalCall]) -> usize {
         if self.wanted.buckets().is_some() {
             return 0;
@@ -82,7 +86,8 @@ impl NextRound<'_> {
             let share = match want.reads {
                 0 if left == by_bytes => mean(want.rows, open),
                 0 => likely(want.rows, open),
-                // Where one shard holds most of what is wanted, its share doubles from round to round.
+                // Where one shard holds most of what is wanted, its share doubles from round to
+                // round.
                 reads => likely(want.rows, open).saturating_mul(1 << (reads - 1).min(16)).min(want.rows),
             };
             (want.stream, share)

@@ -1,4 +1,5 @@
-//! What a gathered Query asks for: enough to read it from its start, as often as needed. Not here: how far it has been read (`super`).
+//! What a gathered Query asks for: enough to read it from its start, as often as needed. Not here:
+//! how far it has been read (`super`).
 
 use std::sync::Arc;
 

@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::DAYS;
 
-/// The same request to a table whose partition key is binary and whose sort key is a number; nothing where such a table has none.
+/// The same request to a table whose partition key is binary and whose sort key is a number;
+/// nothing where such a table has none.
 pub fn binary(body: &Json) -> Option<Json> {
     let condition = body["KeyConditionExpression"].as_str().unwrap_or_default().to_owned();
     if condition.contains("begins_with(sk") {

@@ -1,4 +1,5 @@
-//! The legacy parameters, from before expressions: random requests that have them, and what a store makes of them.
+//! The legacy parameters, from before expressions: random requests that have them, and what a store
+//! makes of them.
 
 use heatsink_dynamo::Operation;
 use serde_json::{Map, Value as Json, json};

@@ -1,4 +1,5 @@
-//! The thread that evaluates costly expressions, one after another. They wait for each other, and no other request waits for them.
+//! The thread that evaluates costly expressions, one after another. They wait for each other, and
+//! no other request waits for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -23,7 +24,8 @@ impl Evaluator {
         let (jobs, todo) = mpsc::channel::<Job>();
         let work = move || {
             while let Ok(job) = todo.recv() {
-                // Dropping the job tells its caller, because the job holds the sender of the answer.
+                // Dropping the job tells its caller, because the job holds the sender of the
+                // answer.
                 let _ = catch_unwind(AssertUnwindSafe(job));
             }
         };

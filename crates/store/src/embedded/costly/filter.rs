@@ -1,4 +1,5 @@
-//! Pages whose filters cost too much: the engine reads the page without the filter, and the rows are filtered here.
+//! Pages whose filters cost too much: the engine reads the page without the filter, and the rows
+//! are filtered here.
 //!
 //! First the engine is asked how much the page evaluates. It may evaluate most filters itself.
 
@@ -82,7 +83,8 @@ impl Filtered {
     /// The request, if its filter costs too much on a page that is full.
     ///
     /// # Errors
-    /// `ValidationException` for a long filter that is not understood, and for one that mentions large values too often.
+    /// `ValidationException` for a long filter that is not understood, and for one that mentions
+    /// large values too often.
     pub(crate) fn read(operation: Operation, body: &Bytes) -> Result<Option<Filtered>, Error> {
         if !matches!(operation, Operation::Query | Operation::Scan) {
             return Ok(None);
@@ -149,7 +151,8 @@ impl Filtered {
             .map(String::as_str)
             .collect();
         bindings.check_unused(&texts)?;
-        // From an index, only attributes that it projects are read: for others the engine gives another answer.
+        // From an index, only attributes that it projects are read: for others the engine gives
+        // another answer.
         if members.on_index && parsed.is_some() {
             return Err(refused("a filter this large together with an index and a projection"));
         }
@@ -178,7 +181,8 @@ impl Filtered {
     }
 }
 
-/// A filter that holds for every row and mentions every path, so that the engine still refuses forbidden paths.
+/// A filter that holds for every row and mentions every path, so that the engine still refuses
+/// forbidden paths.
 fn always(filter: &Condition) -> Result<Condition, Error> {
     let paths: BTreeSet<&Path> = filter.paths().into_iter().collect();
     let Some(first) = paths.first() else { return Err(refused("a filter that reads no attribute")) };
@@ -188,7 +192,8 @@ fn always(filter: &Condition) -> Result<Condition, Error> {
 }
 
 impl Apart {
-    /// The answer to the request, from the answer to [`Apart::body`]. Runs on the evaluator's thread.
+    /// The answer to the request, from the answer to [`Apart::body`]. Runs on the evaluator's
+    /// thread.
     ///
     /// # Errors
     /// When the answer is no page.

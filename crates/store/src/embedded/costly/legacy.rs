@@ -5,7 +5,8 @@ use heatsink_dynamo::{Error, Operation, Value, comparison, json};
 
 use super::refused;
 
-/// The longest binary that a legacy condition may search for, in bytes. It is searched at every place of the item's.
+/// The longest binary that a legacy condition may search for, in bytes. It is searched at every
+/// place of the item's.
 const BINARY: usize = 2048;
 
 /// An update of top-level attributes as `AttributeUpdates`.
@@ -30,8 +31,8 @@ pub(super) fn written(update: &Update) -> Vec<u8> {
     all.finish()
 }
 
-/// Refuses conditions and filters in the old form that search a binary for a long one, and conditions whose operator does not take its operands,
-/// of which the engine finds only some.
+/// Refuses conditions and filters in the old form that search a binary for a long one, and
+/// conditions whose operator does not take its operands, of which the engine finds only some.
 ///
 /// # Errors
 /// `ValidationException`.
@@ -64,7 +65,8 @@ pub(crate) fn check(operation: Operation, body: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a condition compares with, as far as it can be read. `Value` and `AttributeValueList` do not go together, which is another mistake.
+/// What a condition compares with, as far as it can be read. `Value` and `AttributeValueList` do
+/// not go together, which is another mistake.
 fn operands(value: Option<&[u8]>, values: Option<&[u8]>) -> Option<Vec<Value>> {
     let present = |raw: &&[u8]| *raw != b"null";
     let raw = match (value.filter(present), values.filter(present)) {

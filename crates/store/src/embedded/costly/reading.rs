@@ -1,4 +1,5 @@
-//! Requests that DynamoDB takes, and that the engine would need too much memory or time for before it evaluates anything.
+//! Requests that DynamoDB takes, and that the engine would need too much memory or time for before
+//! it evaluates anything.
 
 use heatsink_dynamo::{Error, Operation, json, memory_estimate};
 

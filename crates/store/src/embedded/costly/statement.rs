@@ -1,5 +1,5 @@
-//! PartiQL statements that could cost too much. Their functions and conditions are counted, because a statement does not tell the sizes of what it
-//! reads.
+//! PartiQL statements that could cost too much. Their functions and conditions are counted, because
+//! a statement does not tell the sizes of what it reads.
 
 use heatsink_dynamo::{Error, Operation, Value, json};
 

@@ -1,5 +1,5 @@
-//! Writes whose conditions or updates cost too much. The items are read first and the expressions are evaluated on them. Then the write is executed
-//! if the items are unchanged.
+//! Writes whose conditions or updates cost too much. The items are read first and the expressions
+//! are evaluated on them. Then the write is executed if the items are unchanged.
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Extent;
@@ -59,12 +59,14 @@ impl Costly {
         &self.body
     }
 
-    /// Whether the request was executed before, so that nothing is left to evaluate. Runs on the engine's thread.
+    /// Whether the request was executed before, so that nothing is left to evaluate. Runs on the
+    /// engine's thread.
     pub(crate) fn repeated(&self, engine: &Engine) -> bool {
         self.operation == Operation::TransactWriteItems && tokens::known(engine, &self.body)
     }
 
-    /// Executes the rewritten request under the token of the original one. Runs on the engine's thread.
+    /// Executes the rewritten request under the token of the original one. Runs on the engine's
+    /// thread.
     pub(crate) fn act<A>(&self, engine: &Engine, act: impl FnOnce() -> A) -> A {
         if self.operation == Operation::TransactWriteItems {
             engine.original.replace(tokens::digest_of(&self.body));
@@ -117,11 +119,12 @@ impl Costly {
         })
     }
 
-    /// A request with the same effect on these items and cheap expressions. Runs on the evaluator's thread.
+    /// A request with the same effect on these items and cheap expressions. Runs on the evaluator's
+    /// thread.
     ///
     /// # Errors
-    /// The one that the engine would give for an update that cannot be applied; `ValidationException` where a rewritten
-    /// request would be longer than DynamoDB allows.
+    /// The one that the engine would give for an update that cannot be applied;
+    /// `ValidationException` where a rewritten request would be longer than DynamoDB allows.
     pub(crate) fn rewritten(&self, seen: &Seen) -> Result<Bytes, Error> {
         let objects = self.actions.iter().zip(seen).enumerate().map(|(nth, (action, seen))| match seen {
             Some(seen) => action.rewritten(&read_item(seen.as_bytes())?).map_err(|why| self.failed(nth, why)),

@@ -1,6 +1,7 @@
 //! Positions in a shard: sequence numbers and iterators.
 //!
-//! An iterator is the stream's ARN and the number of the last record that was read, as DynamoDB's begins with the ARN.
+//! An iterator is the stream's ARN and the number of the last record that was read, as DynamoDB's
+//! begins with the ARN.
 
 use heatsink_dynamo::Error;
 use serde_json::{Value as Json, json};

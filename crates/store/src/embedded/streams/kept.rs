@@ -1,8 +1,10 @@
-//! Which streams there are, and which of the engine's records are whose, in the same database as the items.
+//! Which streams there are, and which of the engine's records are whose, in the same database as
+//! the items.
 //!
-//! The engine numbers the records of a table by the time in microseconds, always upwards, and gives a stream that is turned on a label that is that
-//! time as well: so a stream's records are those from its label's time on. What the engine did is noted after it did it; what a kill left unnoted,
-//! when streams are next asked for.
+//! The engine numbers the records of a table by the time in microseconds, always upwards, and gives
+//! a stream that is turned on a label that is that time as well: so a stream's records are those
+//! from its label's time on. What the engine did is noted after it did it; what a kill left
+//! unnoted, when streams are next asked for.
 
 use dynoxide::Result;
 use dynoxide::storage::TableMetadata;
@@ -181,7 +183,8 @@ fn end(engine: &Engine, stream: &Stream, before: Option<i64>) -> Result<()> {
     Ok(())
 }
 
-/// Notes a stream that was turned on, and gives it DynamoDB's label: a time that no other stream of the table has.
+/// Notes a stream that was turned on, and gives it DynamoDB's label: a time that no other stream of
+/// the table has.
 fn begin(engine: &Engine, table: &TableMetadata, begins: i64) -> Result<Settled> {
     let connection = engine.storage.conn();
     let (last, made): (Option<i64>, Option<i64>) = connection

@@ -1,10 +1,12 @@
 //! Streams of tables.
 //!
-//! The engine records changes table by table, and knows one stream of a table: the one that is on. Here each stream has its own records, from where it
-//! was turned on to where it was turned off or its table was deleted ([`kept`]), under an ARN that holds its label. A stream has one shard. What is
-//! no longer on can be read for a day.
+//! The engine records changes table by table, and knows one stream of a table: the one that is on.
+//! Here each stream has its own records, from where it was turned on to where it was turned off or
+//! its table was deleted ([`kept`]), under an ARN that holds its label. A stream has one shard.
+//! What is no longer on can be read for a day.
 //!
-//! Source: AWS API reference, DynamoDB Streams; what a description leaves open, and the words of refusals, as tried on DynamoDB Local 1.11.478.
+//! Source: AWS API reference, DynamoDB Streams; what a description leaves open, and the words of
+//! refusals, as tried on DynamoDB Local 1.11.478.
 //!
 //! Not here: what is recorded (the engine), logical keys (`route`).
 

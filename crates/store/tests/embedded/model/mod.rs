@@ -1,6 +1,8 @@
-//! Every shape of every answer against the service models: known members alone, of their type, length, pattern and set of words.
+//! Every shape of every answer against the service models: known members alone, of their type,
+//! length, pattern and set of words.
 //!
-//! An SDK reads an answer by the model: what it does not know it drops, and what it gets it may send again, where it checks it.
+//! An SDK reads an answer by the model: what it does not know it drops, and what it gets it may
+//! send again, where it checks it.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test helper fails by panicking")]
 

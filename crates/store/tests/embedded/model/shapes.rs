@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-/// What DynamoDB's own answers have otherwise than its model: what is 0 or empty where the model wants 1, and a member that the model lacks
-/// (as recorded on AWS by the engine's authors).
+/// What DynamoDB's own answers have otherwise than its model: what is 0 or empty where the model
+/// wants 1, and a member that the model lacks (as recorded on AWS by the engine's authors).
 const DYNAMODBS_OWN: [&str; 4] =
     ["NumberOfDecreasesToday", "UnprocessedItems", "UnprocessedKeys", "TableThroughputModeSummary"];
 

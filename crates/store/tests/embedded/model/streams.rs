@@ -1,4 +1,5 @@
-//! Answers about streams: their shapes, and their meaning where the model gives it: which records are whose, what an open shard is.
+//! Answers about streams: their shapes, and their meaning where the model gives it: which records
+//! are whose, what an open shard is.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test helper fails by panicking")]
 

@@ -19,8 +19,8 @@ pub trait Adopting {
     async fn adopt(store: &Arc<dyn Store>, direction: Direction) -> Result<AdoptionReport, WorkerError>;
 }
 
-/// Kills the first run at its k-th call, for every k, once before the call takes effect and once after it; then a second run goes `then`.
-/// The first run makes more than `least` calls.
+/// Kills the first run at its k-th call, for every k, once before the call takes effect and once
+/// after it; then a second run goes `then`. The first run makes more than `least` calls.
 pub async fn killed_everywhere<A: Adopting>(first: Direction, then: Direction, least: i64) {
     let sample = A::filled().await;
     let original = items(&sample, A::TABLE).await;
@@ -38,7 +38,8 @@ pub async fn killed_everywhere<A: Adopting>(first: Direction, then: Direction, l
             let killed = A::adopt(&dying, first).await;
             match A::adopt(&store, then).await {
                 Ok(_) => {}
-                // Nothing to bring back: killed before anything was on record, or after all was done.
+                // Nothing to bring back: killed before anything was on record, or after all was
+                // done.
                 Err(WorkerError::Usage(_)) if then == Direction::Back => {}
                 Err(error) => panic!("killed at call {at} ({acts}): {error}"),
             }

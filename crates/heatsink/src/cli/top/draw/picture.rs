@@ -1,7 +1,8 @@
 //! The screen of a real run as SVG, for docs/how-to/monitor-and-alert.md.
 //!
-//! `HEATSINK_TOP=127.0.0.1:8001 HEATSINK_TOP_PICTURE="$PWD/docs/pictures/top.svg" cargo test --release --workspace --bin heatsink draw::picture -- --ignored`
-//! looks at that server for a minute, as `heatsink top` does, and draws the cells that a terminal would have.
+//! `HEATSINK_TOP=127.0.0.1:8001 HEATSINK_TOP_PICTURE="$PWD/docs/pictures/top.svg" cargo test
+//! --release --workspace --bin heatsink draw::picture -- --ignored` looks at that server for a
+//! minute, as `heatsink top` does, and draws the cells that a terminal would have.
 
 use std::fmt::Write;
 use std::sync::{Arc, mpsc};

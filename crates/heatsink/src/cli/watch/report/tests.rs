@@ -1,4 +1,5 @@
-//! The report at the end of `watch`: what it says of hot keys, and that its section of heatsink.toml is one that the rules accept.
+//! The report at the end of `watch`: what it says of hot keys, and that its section of
+//! heatsink.toml is one that the rules accept.
 
 use heatsink_control::Rules;
 use heatsink_env::MonotonicInstant;
