@@ -5,9 +5,10 @@
 //! 1. *Copy*: put at the new place if nothing is there; the old copy is there.
 //! 2. *Clear*: delete the old copy; the new copy is there.
 //!
-//! Both do the same a second time, so a conflict or an unknown outcome is answered by sending the
-//! transaction again. What a worker pulls checks the worker's [`Claim`](crate::Claim) in both;
-//! whoever sends them adds that. Not here: which items are pulled, and when.
+//! Both do the same a second time, so an unknown outcome is answered by sending the transaction again.
+//! A pull that meets another transaction begins anew. What a worker pulls checks the worker's
+//! [`Claim`](crate::Claim) in both; whoever sends them adds that. Not here: which items are pulled,
+//! and when.
 
 use crate::rules::{Rule, Rules};
 
@@ -62,7 +63,10 @@ pub enum PullAnswer<T> {
     NewGone,
     /// Copy: the item with its new key is longer than an item may be.
     TooLarge,
-    /// A conflict with another transaction, or no answer: it may have been done.
+    /// A conflict with another transaction: it was not done. Mostly the other one is a pull of the same
+    /// item, so the old copy is read again.
+    Met,
+    /// No answer: it may have been done.
     Again,
 }
 
@@ -110,7 +114,7 @@ impl<T: Clone> Pull<T> {
             }
             (_, PullAnswer::Read(Some(item))) => At::Copying(item),
             (At::Copying(_), PullAnswer::Done | PullAnswer::NewExists) => At::Clearing,
-            // Somebody else has pulled the item, or deleted it, or it has expired.
+            // Somebody else has pulled the item, or is about to, or deleted it, or it has expired.
             _ => At::Reading,
         };
         None
@@ -129,6 +133,9 @@ mod tests {
         assert_eq!(pull.call(), PullCall::Copy { item: 7, if_old: true });
         assert_eq!(pull.answered(PullAnswer::Again), None);
         assert_eq!(pull.call(), PullCall::Copy { item: 7, if_old: true });
+        assert_eq!(pull.answered(PullAnswer::Met), None);
+        assert_eq!(pull.call(), PullCall::Read);
+        assert_eq!(pull.answered(PullAnswer::Read(Some(7))), None);
         assert_eq!(pull.answered(PullAnswer::NewExists), None);
         assert_eq!(pull.call(), PullCall::Clear { if_new: true });
         assert_eq!(pull.answered(PullAnswer::NewGone), None);

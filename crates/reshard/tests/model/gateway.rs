@@ -197,6 +197,18 @@ impl World {
         Some(())
     }
 
+    /// A transaction of a pull meets another one, and is not done.
+    pub fn meet(&mut self, config: &Config, number: usize) -> Option<()> {
+        self.calls(config, number).get(self.gateways[number].next)?;
+        let Some(Run { kind: Kind::Write(write), .. }) = &mut self.gateways[number].run else { return None };
+        let WriteStep::Send(WriteCall::Pull(PullCall::Copy { .. } | PullCall::Clear { .. })) = write.step()
+        else {
+            return None;
+        };
+        write.answered(WriteAnswer::Pull(PullAnswer::Met));
+        Some(())
+    }
+
     /// Nobody waits for the call any more that was sent. With `again` it is a transaction of a
     /// pull, and is sent once more.
     pub fn give_up(&mut self, config: &Config, number: usize, again: bool) -> Option<()> {

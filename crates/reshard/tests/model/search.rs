@@ -22,6 +22,7 @@ pub enum Action {
     GoOn(usize),
     GiveUp(usize),
     SendAgain(usize),
+    Meet(usize),
     Land(usize),
     Hire,
     Work(usize),
@@ -74,7 +75,7 @@ impl Model for Search {
             } else {
                 actions.extend([Action::GoOn(number), Action::GiveUp(number)]);
                 if config.retries {
-                    actions.push(Action::SendAgain(number));
+                    actions.extend([Action::SendAgain(number), Action::Meet(number)]);
                 }
             }
         }
@@ -108,6 +109,7 @@ impl Model for Search {
             Action::GoOn(number) => next.go_on(config, number)?,
             Action::GiveUp(number) => next.give_up(config, number, false)?,
             Action::SendAgain(number) => next.give_up(config, number, true)?,
+            Action::Meet(number) => next.meet(config, number)?,
             Action::Land(number) => next.land(config, number)?,
             Action::Hire => next.hire(config)?,
             Action::Work(number) => next.work(config, number, false)?,

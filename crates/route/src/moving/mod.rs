@@ -29,7 +29,7 @@ pub(crate) mod query;
 
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{LayoutSource, Placement};
-use heatsink_reshard::{Rules, Write, WriteCall, WriteStep, act};
+use heatsink_reshard::{Rules, Side, Write, WriteCall, WriteStep, act};
 
 use self::pull::{Pull, PullFirst};
 use crate::fragments;
@@ -55,9 +55,12 @@ pub(crate) fn plan(
         // Above the high water a write goes to the new slot whatever it is, and none is kept here.
         let write = Write::new(act(item.moving.phase, access, false, Rules::ALL), Rules::ALL);
         match write.step() {
-            WriteStep::Wait | WriteStep::TooLarge => return Err(held(&item.table)),
-            WriteStep::Send(WriteCall::Own { .. }) => continue,
+            // The plan's own call goes to the new slot, without a guard.
+            WriteStep::Send(WriteCall::Own { side: Side::New, guard: None }) => continue,
             WriteStep::Send(WriteCall::Pull(_)) => {}
+            WriteStep::Wait | WriteStep::TooLarge | WriteStep::Send(WriteCall::Own { .. }) => {
+                return Err(held(&item.table));
+            }
         }
         let known =
             |(other, _): &(MovingItem, Pull)| other.table == item.table && other.identity == item.identity;

@@ -8,14 +8,14 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::Table;
-use heatsink_reshard::{PullAnswer, PullCall, Write, WriteAnswer, WriteCall, WriteStep};
+use heatsink_reshard::{PullAnswer, PullCall, Side, Write, WriteAnswer, WriteCall, WriteStep};
 use serde_json::Value as Json;
 
 use crate::plan::{CallExplanation, Explanation, Kind, Planned};
 use crate::request::quoted;
 use crate::{Answer, Calls, PhysicalCall};
 
-/// How often a pull meets others, and begins anew or sends its transaction again, before the client
+/// How often a pull meets others, and begins anew, before the client
 /// is told. To the protocol it is a client that gives up: nothing of its own request was sent.
 const ATTEMPTS: u32 = 16;
 
@@ -63,8 +63,11 @@ impl Pull {
         let mut met = 0;
         loop {
             let answer = match write.step() {
-                WriteStep::Send(WriteCall::Own { .. }) => return Ok(()),
-                WriteStep::TooLarge | WriteStep::Wait => return Err(too_large.unwrap_or_else(met_others)),
+                // The plan's own call goes to the new slot, without a guard.
+                WriteStep::Send(WriteCall::Own { side: Side::New, guard: None }) => return Ok(()),
+                WriteStep::TooLarge | WriteStep::Wait | WriteStep::Send(WriteCall::Own { .. }) => {
+                    return Err(too_large.unwrap_or_else(met_others));
+                }
                 WriteStep::Send(WriteCall::Pull(PullCall::Read)) => {
                     PullAnswer::Read(self.item(calls, &self.from).await?)
                 }
@@ -73,7 +76,7 @@ impl Pull {
                         Ok(Sent::Done) => PullAnswer::Done,
                         Ok(Sent::Refused(0)) => PullAnswer::NewExists,
                         Ok(Sent::Refused(_)) => PullAnswer::OldGone,
-                        Ok(Sent::Conflict) => PullAnswer::Again,
+                        Ok(Sent::Conflict) => PullAnswer::Met,
                         // The store looks at its size first, whatever lies there.
                         Err(error) if is_too_large(&error) => match self.item(calls, &self.to).await? {
                             Some(_) => PullAnswer::NewExists,
@@ -89,11 +92,11 @@ impl Pull {
                     match self.transact(calls, self.delete()).await.map_err(in_own_words)? {
                         Sent::Done => PullAnswer::Done,
                         Sent::Refused(_) => PullAnswer::NewGone,
-                        Sent::Conflict => PullAnswer::Again,
+                        Sent::Conflict => PullAnswer::Met,
                     }
                 }
             };
-            if matches!(answer, PullAnswer::OldGone | PullAnswer::NewGone | PullAnswer::Again) {
+            if matches!(answer, PullAnswer::OldGone | PullAnswer::NewGone | PullAnswer::Met) {
                 met += 1;
                 if met == ATTEMPTS {
                     return Err(met_others());

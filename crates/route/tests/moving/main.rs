@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use common::{Fixed, run};
-use heatsink_dynamo::{Error, KeyValue, Operation, Origin};
+use heatsink_dynamo::{Code, Error, KeyValue, Operation, Origin, Outcome};
 use heatsink_layout::{
     By, Hash, InForce, KeyLayouts, Layout, LayoutSource, Moving, Phase, RecordedKey, SortKey, Strategy, Table,
 };
@@ -196,6 +196,52 @@ fn what_else_can_leave_an_expiry_brings_the_old_copy_first_in_every_table() {
         }
         assert_eq!(above_and_at(*operation, body), [Does::Blind, Does::Pulls], "{} {body}", operation.name());
     }
+}
+
+/// What a delete in MOVE sends to a store whose transactions conflict with others so often, each of which
+/// brings the item. And what it answers.
+fn sent_beside_others(conflicts: usize, gone_afterwards: bool) -> (Vec<Operation>, Result<Bytes, Error>) {
+    let moves = Moves { phase: Phase::Move, expires: None, high_water: None };
+    let delete = Bytes::from(format!(r#"{{"TableName":"Tab","Key":{{{KEY}}}}}"#));
+    let plan = Router::new().plan(Operation::DeleteItem, &delete, &moves).unwrap();
+    let (mut sent, mut met) = (Vec::new(), 0);
+    let answer = run(plan, |operation, _| {
+        sent.push(operation);
+        match operation {
+            Operation::GetItem if met > 0 && gone_afterwards => Ok(Bytes::from("{}")),
+            Operation::GetItem => Ok(Bytes::from(format!(r#"{{"Item":{{{KEY}}}}}"#))),
+            Operation::TransactWriteItems if met < conflicts => {
+                met += 1;
+                Err(Error::bare(Code::TransactionCanceledException).with(
+                    "CancellationReasons",
+                    json!([{ "Code": "TransactionConflict" }, { "Code": "None" }]),
+                ))
+            }
+            _ => Ok(Bytes::from("{}")),
+        }
+    });
+    (sent, answer)
+}
+
+#[test]
+fn a_pull_that_meets_another_one_looks_whether_it_is_still_needed() {
+    use Operation::{DeleteItem, GetItem, TransactWriteItems};
+    let (sent, answer) = sent_beside_others(1, true);
+    assert_eq!(sent, [GetItem, TransactWriteItems, GetItem, DeleteItem]);
+    answer.unwrap();
+    // Still there: the whole pull.
+    let (sent, answer) = sent_beside_others(1, false);
+    assert_eq!(sent[2..], [GetItem, TransactWriteItems, TransactWriteItems, DeleteItem]);
+    answer.unwrap();
+}
+
+#[test]
+fn one_that_meets_others_again_and_again_ends_with_nothing_done() {
+    let (sent, answer) = sent_beside_others(usize::MAX, false);
+    assert_eq!(sent.len(), 32, "16 reads, 16 transactions");
+    let error = answer.unwrap_err();
+    assert!(error.retryable() && error.outcome == Outcome::NotDone, "{error}");
+    assert_eq!(sent_beside_others(15, false).0.last(), Some(&Operation::DeleteItem));
 }
 
 /// The physical keys that a read in MOVE asks for, in order, of a store that holds `stored` alone.
