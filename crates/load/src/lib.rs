@@ -19,12 +19,14 @@
 //! use heatsink_env::RealEnv;
 //! use heatsink_load::{Rate, Request, Span, open_loop};
 //!
-//! let target = ([127, 0, 0, 1], 8000).into(); let puts = |nth: u64| Request::new(
-//! Operation::PutItem,
-//! format!(r#"{{"TableName":"T","Item":{{"pk":{{"S":"game_x"}},"sk":{{"S":"{nth:010}"}}}}}}"#), );
-//! let rate = Rate { per_second: 5_000.0, span: Span::of(Duration::from_secs(10)), connections: 32
-//! }; let report = open_loop(Arc::new(RealEnv), target, rate, Arc::new(puts)).await?; println!("{}
-//! of {} throttled", report.throttled, report.offered);
+//! let target = ([127, 0, 0, 1], 8000).into();
+//! let puts = |nth: u64| Request::new(
+//!     Operation::PutItem,
+//!     format!(r#"{{"TableName":"T","Item":{{"pk":{{"S":"game_x"}},"sk":{{"S":"{nth:010}"}}}}}}"#),
+//! );
+//! let rate = Rate { per_second: 5_000.0, span: Span::of(Duration::from_secs(10)), connections: 32 };
+//! let report = open_loop(Arc::new(RealEnv), target, rate, Arc::new(puts)).await?;
+//! println!("{} of {} throttled", report.throttled, report.offered);
 //! # Ok(()) }
 //! ```
 

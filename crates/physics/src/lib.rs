@@ -13,13 +13,18 @@
 //! ```
 //! use heatsink_physics::{Access, Batch, Demand, Mode, KeyRange, Rules, Tables, Units, position};
 //!
-//! let mut tables = Tables::new(Rules { seed: 1, ..Rules::default() }); let votes =
-//! tables.create(0, "votes".into(), Mode::ON_DEMAND); let write = Demand { on: votes, access:
-//! Access::Write, place: KeyRange::key(position(b"song-1")), units: Units::ONE, };
-//! assert!(tables.offer(0, &[write]).is_ok()); // 5,000 writes/s on one key for ten seconds: its
-//! partition takes 1,000 a second, and half a second's burst. let tally = tables.offer_batch(Batch
-//! { first: 1, step: 200_000, count: 50_000 }, &[write]); assert_eq!((tally.admitted,
-//! tally.throttled()), (10_499, 39_501));
+//! let mut tables = Tables::new(Rules { seed: 1, ..Rules::default() });
+//! let votes = tables.create(0, "votes".into(), Mode::ON_DEMAND);
+//! let write = Demand {
+//!     on: votes,
+//!     access: Access::Write,
+//!     place: KeyRange::key(position(b"song-1")),
+//!     units: Units::ONE,
+//! };
+//! assert!(tables.offer(0, &[write]).is_ok());
+//! // 5,000 writes/s on one key for ten seconds: its partition takes 1,000 a second, and half a second's burst.
+//! let tally = tables.offer_batch(Batch { first: 1, step: 200_000, count: 50_000 }, &[write]);
+//! assert_eq!((tally.admitted, tally.throttled()), (10_499, 39_501));
 //! ```
 //!
 //! Not here: what a request touches and what it cost (the store knows), error bodies.
