@@ -23,6 +23,11 @@ const RETRYABLE: &[Entry] = &[
         "The connection broke before the answer. A write may have taken effect.",
         "Treat it as a lost connection: read, or repeat what is idempotent.",
     ),
+    (
+        "The server's answer was lost: {}",
+        "A command's connection to the running server broke. What it wrote may be there.",
+        "Run the command again.",
+    ),
     ("Only a part of it was sent", "The connection broke while the request was sent.", "Repeat it."),
     (
         "was damaged on the way",
