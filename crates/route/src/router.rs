@@ -151,7 +151,7 @@ fn plan_valid(
     if schema.has_externally_assigned() || tables.len() > 1 && tables.iter().any(assigned) {
         return assigned::plan(shared, operation, request, schema, layouts);
     }
-    shared.plan_at(operation, request, schema, layouts, None).map(|(plan, _)| plan)
+    ByOperation.plan(shared, operation, request, schema, layouts, None).map(|(plan, _)| plan)
 }
 
 /// Plans a request on items by its operation, then what comes before its calls: items that move,

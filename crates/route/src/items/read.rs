@@ -48,7 +48,7 @@ pub(crate) fn get(
         Ok(wanted) => wanted,
         Err(unplanned) => return refused(Operation::GetItem, request, unplanned),
     };
-    let keys = wanted.from.pending.len() + wanted.point_reads().len();
+    let keys = wanted.from.pending.len() + usize::from(wanted.moves());
     if keys == 1 && !wanted.moves() {
         let why = "what is asked for lies in the base fragment: one physical request";
         return Ok(to_one_slot(Operation::GetItem, body, table, located, why));

@@ -27,7 +27,7 @@ use crate::collection::selection::{Selection, Shown};
 use crate::context::PlanContext;
 use crate::cursor;
 use crate::legacy::modernized;
-use crate::plan::{Explanation, Kind, Plan, Planned};
+use crate::plan::{Explanation, Plan, Planned};
 use crate::preflight;
 use crate::query;
 use crate::query::request::Query;
@@ -69,7 +69,7 @@ pub(crate) fn plan(
     }
     let body = everything(&query)?;
     let whole = Request::read(&body)?;
-    let under = |side| query::plan(shared, &whole, table, &context.side(side));
+    let under = |side| Ok::<_, Error>((side, query::plan(shared, &whole, table, &context.side(side))?));
     let expressions = &query.expressions;
     let shown = match &expressions.projection {
         _ if expressions.count => Shown::Count,
@@ -78,10 +78,7 @@ pub(crate) fn plan(
     };
     let filter = expressions.filter.as_ref().map(|(_, filter)| filter.clone());
     let both = Both {
-        pages: [Side::New, Side::Old, Side::New]
-            .map(|side| Ok((side, under(side)?)))
-            .into_iter()
-            .collect::<Result<_, Error>>()?,
+        pages: [under(Side::New)?, under(Side::Old)?, under(Side::New)?],
         selection: Selection { filter, seen: None, shown },
         cursor: query.cursor_attributes().into_iter().map(|attribute| attribute.name.clone()).collect(),
         end: query.end().cloned(),
@@ -130,7 +127,7 @@ fn everything(query: &Query<'_>) -> Result<Bytes, Error> {
 
 struct Both {
     /// Plans of the page under one of the layouts: as many as a range may need of each.
-    pages: Vec<(Side, Plan)>,
+    pages: [(Side, Plan); 3],
     selection: Selection,
     /// The attributes of a cursor.
     cursor: Vec<String>,
@@ -201,16 +198,14 @@ impl Planned for Both {
     }
 
     fn explain(&self) -> Explanation {
-        let pages: Vec<Explanation> = self.pages.iter().map(|(_, page)| page.explain()).collect();
-        let first = pages.first().map(|first| (first.plan, first.why.as_str()));
-        let (plan, first) = first.unwrap_or((Kind::Scatter, ""));
+        let [first, old, again] = self.pages.each_ref().map(|(_, page)| page.explain());
         let why = format!(
             "the key is being moved to other shards: its new shards are read, then the old ones, then the new ones again, consistently; what is \
              in the new ones counts: {}",
-            first
+            first.why
         );
-        let calls = pages.into_iter().flat_map(|page| page.calls).collect();
-        Explanation { plan, why, calls }
+        let calls = [first.calls, old.calls, again.calls].concat();
+        Explanation { plan: first.plan, why, calls }
     }
 }
 
