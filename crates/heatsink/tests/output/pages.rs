@@ -89,9 +89,11 @@ fn short(said: &str, seen: &mut BTreeSet<String>) -> String {
     let mut page: String = head.map(|line| format!("{line}\n")).collect();
     page.push('\n');
     let (mut also, mut blocks) = (Vec::new(), Vec::<String>::new());
+    // An option begins in one of the first columns; a text that goes on may begin with one, too.
+    let begins = |line: &str| line.find(|char| char != ' ').is_some_and(|column| column < 8);
     for line in options.lines() {
         match blocks.last_mut() {
-            Some(block) if !line.trim_start().starts_with('-') => *block = format!("{block} {}", line.trim()),
+            Some(block) if !begins(line) => *block = format!("{block} {}", line.trim()),
             _ => blocks.push(line.to_owned()),
         }
     }
