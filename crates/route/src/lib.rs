@@ -9,8 +9,10 @@
 //! `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an item lies,
 //! its key physical and logical), `splice` (a body with a few places changed), `answer` (answers
 //! made logical), `collection` (what all reads of many items share), `cursor` (what a cursor
-//! holds), `layout_cursor` (cursors that say a layout), `context` (what one planning knows and
-//! learns), `shared` (what all plans of one router share).
+//! holds), `layout_cursor` (cursors that say a layout), `identity` (which item something is of),
+//! `fragments` (physical keys of an item; what counters write to theirs), `moving_item`, `context`
+//! (what one planning knows and learns), `learned` and `shared` (what all plans of one router
+//! share). Keys that move pass through `moving`.
 
 mod answer;
 mod assigned;

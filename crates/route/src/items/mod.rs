@@ -9,14 +9,12 @@
 //! | `One` | goes to the slot | goes to the slot |
 //! | `AnyOf` | fetches all slots: the item is the one that is found | looks first (`assigned::seek`), then goes to the slot where the item was found and requires that it is still there |
 //! | `SumOf` | fetches all slots, and adds the fragments' numbers | goes to the fragments that it concerns (`counter`) |
+//! | `Moving` | reads both slots (`read`) | is `One`: the phase of the move says which, and what comes first (`moving`) |
 //!
 //! Front ends: `point` (GetItem, PutItem, UpdateItem, DeleteItem), `batch`, `transact`. Steps of a
-//! read beneath them: `fragments` (physical keys), `fetch`, `fold`, `shown` (projection), `wanted`
-//! and `read` (all of them in order); in transactions `added`. PartiQL's writes are placed by the
-//! same context (`partiql::keys`).
-//!
-//! A key that moves from one layout to another while clients write will be one more placement: an
-//! arm in `fold`, in `point` and in `added`.
+//! read beneath them: `fetch`, `fold`, `shown` (projection), `wanted` and `read` (all of them in
+//! order); in transactions `added`. PartiQL's writes are placed by the same context
+//! (`partiql::keys`).
 //!
 //! Not here: reads of many items by a condition (`query`, `scan`).
 

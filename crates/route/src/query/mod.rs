@@ -14,7 +14,7 @@
 //!   store's words.
 //!
 //! Beneath: `request` (reading), `shard_streams` (cursors), `page` (physical answers), `merge`,
-//! `share`, `shape` and `answer` (the client's answer); and what all reads share (`collection`).
+//! `shape` and `answer` (the client's answer); and what all reads share (`collection`).
 
 mod answer;
 mod buckets;
