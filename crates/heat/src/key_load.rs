@@ -10,14 +10,92 @@ use crate::detect::{Drawn, KeyHeat, Kind};
 /// The most items of a page that are reckoned with.
 const MOST_ITEMS: f64 = 1_000.0;
 
-/// The load of one logical key of a table, as a gateway saw it. Rates are per second; shares are
-/// from 0 to 1.
+/// What became of a key's reads, or of its writes. Requests a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
+    /// All of them.
+    pub requests: f64,
+    /// Those that the store throttled, for whatever reason.
+    pub throttled: f64,
+    /// Of these: because one partition of the table, or of the index that the load is of, was at
+    /// its limit.
+    pub by_partition: f64,
+    /// Of these: because a partition of an index of the table was, and not one of the table.
+    pub by_index: f64,
+}
+
+impl Refused {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Refused) -> Refused {
+        Refused {
+            requests: self.requests + other.requests,
+            throttled: self.throttled + other.throttled,
+            by_partition: self.by_partition + other.by_partition,
+            by_index: self.by_index + other.by_index,
+        }
+    }
+
+    /// So many times.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Refused {
+        Refused {
+            requests: self.requests * factor,
+            throttled: self.throttled * factor,
+            by_partition: self.by_partition * factor,
+            by_index: self.by_index * factor,
+        }
+    }
+
+    /// Which share of all a number of them is; 0 where there are none.
+    pub fn share(self, of: f64) -> f64 {
+        if self.requests > 0.0 { (of / self.requests).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+/// What one slot of a key took, by the physical requests for it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlotLoad {
+    /// The slot: the number of its physical key.
+    pub slot: u16,
+    /// Capacity units a second.
+    pub units: f64,
+    /// Physical requests a second.
+    pub requests: f64,
+    /// Of these: throttled.
+    pub throttled: f64,
+}
+
+impl SlotLoad {
+    fn halved(&self) -> SlotLoad {
+        SlotLoad {
+            slot: self.slot,
+            units: self.units / 2.0,
+            requests: self.requests / 2.0,
+            throttled: self.throttled / 2.0,
+        }
+    }
+}
+
+/// The load of one logical key of a table, or of one value of an index, as a gateway saw it. Rates
+/// are per second; shares are from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeyLoad {
     /// The table's name.
     pub table: String,
-    /// The logical key's bytes: UTF-8 of a string, raw binary.
+    /// The global index of whose partition key it is a value; `None` for a key of the table. Older
+    /// gateways tell of keys of tables alone.
+    #[serde(default)]
+    pub index: Option<String>,
+    /// The logical key's bytes: UTF-8 of a string, raw binary, a number as DynamoDB writes it.
     pub key: Vec<u8>,
+    /// Whether the key is a number, which cannot have shards.
+    #[serde(default)]
+    pub is_number: bool,
+    /// Whether these bytes are the first ones of a key that was too long to be kept: nothing can be
+    /// done for it.
+    #[serde(default)]
+    pub is_cut: bool,
     /// Write units that were offered.
     pub writes: f64,
     /// Read units that were offered.
@@ -32,6 +110,18 @@ pub struct KeyLoad {
     pub requests: f64,
     /// Requests that the store throttled.
     pub throttled: f64,
+    /// What became of the writes. Of older gateways it is not known.
+    #[serde(default)]
+    pub writes_refused: Refused,
+    /// What became of the reads.
+    #[serde(default)]
+    pub reads_refused: Refused,
+    /// Read units of requests for single items, which more shards spread; the others are Queries'.
+    #[serde(default)]
+    pub gets: f64,
+    /// What its slots took, where that was measured; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<SlotLoad>,
     /// Queries.
     pub queries: f64,
     /// Items of a Query.
@@ -61,9 +151,29 @@ impl KeyLoad {
         self.reads_drawn = self.reads_drawn.plus(other.reads_drawn);
         self.requests += other.requests;
         self.throttled += other.throttled;
+        self.writes_refused = self.writes_refused.plus(other.writes_refused);
+        self.reads_refused = self.reads_refused.plus(other.reads_refused);
+        self.gets += other.gets;
+        other.slots.iter().for_each(|slot| self.add_slot(slot));
         self.queries += other.queries;
         self.page = self.page.max(other.page);
         self.item_bytes = self.item_bytes.max(other.item_bytes);
+    }
+
+    fn add_slot(&mut self, other: &SlotLoad) {
+        match self.slots.iter_mut().find(|one| one.slot == other.slot) {
+            None => self.slots.push(*other),
+            Some(one) => {
+                one.units += other.units;
+                one.requests += other.requests;
+                one.throttled += other.throttled;
+            }
+        }
+    }
+
+    /// Whether two loads are of one key, or of one value of an index.
+    pub fn is_of(&self, other: &KeyLoad) -> bool {
+        self.table == other.table && self.index == other.index && self.key == other.key
     }
 
     /// The mean of this window and another one.
@@ -77,6 +187,10 @@ impl KeyLoad {
             reads_drawn: sum.reads_drawn.times(0.5),
             requests: sum.requests / 2.0,
             throttled: sum.throttled / 2.0,
+            writes_refused: sum.writes_refused.times(0.5),
+            reads_refused: sum.reads_refused.times(0.5),
+            gets: sum.gets / 2.0,
+            slots: sum.slots.iter().map(SlotLoad::halved).collect(),
             queries: sum.queries / 2.0,
             ..sum
         }

@@ -16,7 +16,7 @@ mod recent;
 mod shards;
 
 pub use crowding::{sharing_a_partition, some_partition_holds};
-pub use key_load::KeyLoad;
+pub use key_load::{KeyLoad, Refused, SlotLoad};
 pub use recent::Recent;
 pub use shards::{Advice, Asked, Cause, Ceiling, Costs, DEFAULT_RISK, Row, advise, assess, units_per_write};
 

@@ -35,8 +35,7 @@ impl Recent {
     pub fn hot(&self, shards: impl Fn(&KeyLoad) -> u16) -> Vec<KeyLoad> {
         let is_hot = |load: &KeyLoad| load.observed(shards(load), false).is_hot();
         let hot = self.last.iter().filter_map(|load| {
-            let before =
-                self.before.iter().find(|before| before.table == load.table && before.key == load.key)?;
+            let before = self.before.iter().find(|before| before.is_of(load))?;
             (is_hot(load) && is_hot(before)).then(|| load.mean(before))
         });
         hot.collect()

@@ -100,7 +100,7 @@ impl Reports {
             }
             decides &= self.own < other.gateway;
             for heat in serde_json::from_str::<Vec<KeyLoad>>(&other.text).unwrap_or_default() {
-                match all.iter_mut().find(|one| one.table == heat.table && one.key == heat.key) {
+                match all.iter_mut().find(|one| one.is_of(&heat)) {
                     Some(one) => one.add(&heat),
                     None => all.push(heat),
                 }
