@@ -37,12 +37,20 @@ const ADVICE = {
   command: 'heatsink reshard start Leaderboards game_x --shards 16 --wait',
 };
 
+const automatic = (now) => ({
+  mode: 'auto',
+  left_alone: [{ table: 'Chat', index: 'by_room', key: 'room#1', reason: 'index-values-off', sentence: 'Values of indexes may not be spread: index_values is not set', since_ms: now - 41_000 }],
+  decisions: [{ at_ms: now - 9_000, table: 'Leaderboards', key: HOSTILE[0], what: '16 shards', sentence: 'It takes 4,812 write units a second', outcome: 'asked for' }],
+});
+
 export function heat(state = 'burning') {
-  const base = { now_ms: Date.now(), window_ms: 1000 };
+  const now = Date.now();
+  const base = { now_ms: now, window_ms: 1000, automatic: automatic(now) };
+  const burned = state === 'burning' ? { from_ms: now - 130_000, to_ms: now } : { from_ms: now - 140_000, to_ms: now - 20_000 };
   if (state === 'idle') return { ...base, parts: [] };
   const viral = state === 'burning'
-    ? key('game_x', 4812, { throttled_per_s: 2983, growing_sort_share: 0.82, advice: ADVICE })
-    : key('game_x', 4812, { shards: 16, growing_sort_share: 0.82 });
+    ? key('game_x', 4812, { throttled_per_s: 2983, growing_sort_share: 0.82, advice: ADVICE, burned })
+    : key('game_x', 4812, { shards: 16, growing_sort_share: 0.82, burned: state === 'burned' ? burned : null });
   return {
     ...base,
     parts: [

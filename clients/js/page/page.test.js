@@ -45,7 +45,7 @@ describe('the page', { timeout: 300_000 }, () => {
     const { page } = await visit();
     await page.locator('#diagnosis.burning').waitFor();
     assert.equal(await page.locator('#diagnosis').textContent(),
-      'game_x burns: 62 % of its writes on table Leaderboards are refused. It takes 4,812 write units/s; one partition gives 1,000.');
+      'game_x burns, for 2 min: 62 % of its writes on table Leaderboards are refused. It takes 4,812 write units/s; one partition gives 1,000.');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.locator('#advice .copy').nth(1).click();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'heatsink reshard start Leaderboards game_x --shards 16 --wait');
@@ -66,6 +66,33 @@ describe('the page', { timeout: 300_000 }, () => {
     await idle.page.getByText('No requests in the last 1 s.').waitFor();
     await idle.page.getByText('No key was warm in the last 10 minutes.').waitFor();
     await idle.page.getByText('No reshard is under way.').waitFor();
+  });
+
+  test('it says when something burned last, and what the gateway does by itself', async () => {
+    const { page } = await visit({ heat: () => canned.heat('burned') });
+    await page.locator('#diagnosis.cool').waitFor();
+    assert.equal(await page.locator('#diagnosis').textContent(), 'Nothing burns now. game_x of table Leaderboards last burned 20 s ago, for 2 min.');
+    assert.match(await page.locator('#keys tbody tr').first().textContent(), /game_x.*last burned 20 s ago, for 2 min/);
+    assert.equal(await page.locator('#automatic-note').textContent(), 'On.');
+    assert.match(await page.locator('#automatic tbody tr').first().textContent(), /room#1 of Chat \/ by_room.*41 s.*index_values is not set/);
+    assert.match(await page.locator('#automatic tbody tr').nth(1).textContent(), /9 s.*16 shards.*asked for.*4,812 write units/);
+    const off = await visit({ heat: () => ({ ...canned.heat(), automatic: { mode: 'off' } }) });
+    await off.page.getByText('Off: no [[automatic]] section lets this gateway change anything.').waitFor();
+  });
+
+  test('cooler keys are folded, and shown on request', async () => {
+    const cool = [...Array(40).keys()].map((i) => ({ ...canned.map().rows[1], key: { S: `cool_${i}` }, units: Array(600).fill(20) }));
+    const { page } = await visit({ 'heat/map': () => ({ ...canned.map(), rows: [canned.map().rows[0], ...cool] }) });
+    await drawn(page);
+    const shown = () => page.evaluate(() => map.lines.filter((line) => line.row && line.shard === undefined).length);
+    assert.equal(await shown(), 4);
+    await page.getByText('+ 37 cooler keys').click();
+    assert.equal(await shown(), 41);
+    await page.locator('#viewport').focus();
+    await page.keyboard.press('o');
+    assert.equal(await shown(), 4);
+    await page.locator('#filter').fill('cool_39');
+    assert.equal(await shown(), 1);
   });
 
   test('what a gateway cannot say is said', async () => {

@@ -9,7 +9,7 @@ import * as canned from './canned.js';
 
 const folder = new URL('../../../crates/gateway/src/http/page/', import.meta.url);
 const read = (name) => readFileSync(new URL(name, folder), 'utf8');
-export const SCRIPTS = ['text.js', 'scale.js', 'diagnosis.js', 'map.js', 'lists.js', 'main.js'];
+export const SCRIPTS = ['text.js', 'scale.js', 'diagnosis.js', 'map.js', 'lists.js', 'automatic.js', 'main.js'];
 
 /** The document and its policy, put together as `page.rs` does. */
 export function assembled() {

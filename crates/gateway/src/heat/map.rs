@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use heatsink_heat::history::{Map, MapRow, MapShard};
+use heatsink_heat::history::{Burned, Map, MapRow, MapShard};
 use serde::{Serialize, Serializer};
 
 /// Parts of a unit that are told apart, and of a request.
@@ -24,6 +24,21 @@ struct ShownRow<'a> {
     shards: &'a [(usize, u16)],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     measured: Vec<ShownShard<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    burned: Option<ShownBurned>,
+}
+
+/// When requests for a key were last refused, in milliseconds since 1970.
+#[derive(Serialize)]
+pub(super) struct ShownBurned {
+    from_ms: u64,
+    to_ms: u64,
+}
+
+impl ShownBurned {
+    pub(super) fn of(burned: Burned) -> Self {
+        ShownBurned { from_ms: burned.from, to_ms: burned.to }
+    }
 }
 
 #[derive(Serialize)]
@@ -72,7 +87,7 @@ pub(super) fn written(map: &Map) -> String {
 }
 
 fn shown(row: &MapRow) -> ShownRow<'_> {
-    let MapRow { name, units, throttled, shards, measured } = row;
+    let MapRow { name, units, throttled, shards, measured, burned } = row;
     ShownRow {
         table: name.part.table.as_deref(),
         index: name.part.index.as_deref(),
@@ -82,6 +97,7 @@ fn shown(row: &MapRow) -> ShownRow<'_> {
         throttled: Rounded(throttled, REQUESTS),
         shards,
         measured: measured.iter().map(ShownShard::of).collect(),
+        burned: burned.map(ShownBurned::of),
     }
 }
 
@@ -107,7 +123,14 @@ mod tests {
             let part = PartName { table: Some(Arc::from("games")), index: None, kind: Kind::Write };
             let key = ShownKey { kind: KeyType::S, text: key.to_owned() };
             let (units, throttled) = (vec![0.0, 12.34, 900.0], vec![0.0, 0.0, 0.0004]);
-            MapRow { name: RowName { part, key }, units, throttled, shards: vec![(1, 2)], measured }
+            MapRow {
+                name: RowName { part, key },
+                units,
+                throttled,
+                shards: vec![(1, 2)],
+                measured,
+                burned: None,
+            }
         };
         let measured = vec![MapShard { units: vec![0.0, 5.0, 1.25], throttled: Vec::new() }];
         let map = Map {

@@ -1,18 +1,28 @@
 //! The heat of the last window as JSON.
 
 use heatsink_heat::detect::{KeyHeat, PartHeat, PartName, ShardHeat, ShownKey};
+use heatsink_heat::history::{Burned, RowName};
 use serde_json::{Map, Value as Json, json};
 
 use super::layouts::{Layouts, shards};
+use super::map::ShownBurned;
 
-/// These parts, the highest load first.
-pub(super) fn shown(mut parts: Vec<PartHeat>, layouts: &Layouts) -> Vec<Json> {
+/// These parts, the highest load first. `burned`: when requests for a key were last refused.
+pub(super) fn shown(
+    mut parts: Vec<PartHeat>,
+    layouts: &Layouts,
+    burned: impl Fn(&RowName) -> Option<Burned>,
+) -> Vec<Json> {
     parts.sort_by(|a, b| b.units_per_s.total_cmp(&a.units_per_s));
-    parts.iter().map(|part| shown_part(part, layouts)).collect()
+    parts.iter().map(|part| shown_part(part, layouts, &burned)).collect()
 }
 
-fn shown_part(part: &PartHeat, layouts: &Layouts) -> Json {
-    let keys: Vec<Json> = part.keys.iter().map(|key| shown_key(key, &part.name, layouts)).collect();
+fn shown_part(part: &PartHeat, layouts: &Layouts, burned: &impl Fn(&RowName) -> Option<Burned>) -> Json {
+    let shown = |key: &KeyHeat| {
+        let name = RowName { part: part.name.clone(), key: key.key.clone() };
+        shown_key(key, &part.name, layouts, burned(&name))
+    };
+    let keys: Vec<Json> = part.keys.iter().map(shown).collect();
     let mut shown = name(&part.name);
     let rates = [
         ("units_per_s", part.units_per_s),
@@ -34,7 +44,7 @@ fn name(part: &PartName) -> Map<String, Json> {
     members
 }
 
-fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts) -> Json {
+fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts, burned: Option<Burned>) -> Json {
     json!({
         "key": attribute_value(&key.key),
         "shards": shards(&key.key, part, layouts),
@@ -50,6 +60,7 @@ fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts) -> Json {
         "same_sort_share": key.same_sort_share,
         "largest_item_bytes": (key.largest_item_bytes > 0).then_some(key.largest_item_bytes),
         "same_page_share": key.same_page_share,
+        "burned": burned.map(ShownBurned::of),
     })
 }
 

@@ -40,8 +40,11 @@ impl HeatView<'_> {
         let mut advice = advise::advice(self.heat, now, &layouts, count);
         advice.retain(|one| table.is_none_or(|table| one["table"] == table));
         parts.retain(|part| table.is_none() || part.name.table.as_deref() == table);
-        let parts = show::shown(parts, &layouts);
         let now = self.env.unix_millis();
+        let parts = {
+            let history = self.heat.history();
+            show::shown(parts, &layouts, |name| history.burned(name, now))
+        };
         json!({ "now_ms": now, "window": number, "window_ms": millis, "parts": parts, "advice": advice })
     }
 

@@ -19,6 +19,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/diagnosis.js"),
     include_str!("page/map.js"),
     include_str!("page/lists.js"),
+    include_str!("page/automatic.js"),
     include_str!("page/main.js"),
 );
 

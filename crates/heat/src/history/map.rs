@@ -1,7 +1,7 @@
 //! The rows of a history over one span, as rates.
 
 use super::ring::Cell;
-use super::{History, RowName, Span};
+use super::{Burned, History, RowName, Span};
 
 /// Rows and columns of one span.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub struct MapRow {
     /// What was measured of each shard, by its number; empty where nothing was in this span. Where
     /// all of them have nothing in a column, they were not measured then.
     pub measured: Vec<MapShard>,
+    /// When requests for the key were last refused, whatever the span.
+    pub burned: Option<Burned>,
 }
 
 /// A shard of a [`MapRow`].
@@ -66,8 +68,8 @@ impl History {
                 if measured.iter().flat_map(|shard| &shard.units).all(|rate| *rate == 0.0) {
                     measured = Vec::new();
                 }
-                let name = name.clone();
-                shown.push((total, MapRow { name, units, throttled, shards, measured }));
+                let (name, burned) = (name.clone(), row.burned(now));
+                shown.push((total, MapRow { name, units, throttled, shards, measured, burned }));
             }
         }
         shown.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.name.key.text.cmp(&b.1.name.key.text)));

@@ -8,6 +8,7 @@
 //! Sans-IO: windows and the time in, rates out. It is saved and read back as a value (serde). Not
 //! here: which keys are hot now (`detect`), files.
 
+mod burned;
 mod map;
 mod packed;
 mod ring;
@@ -20,6 +21,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use burned::Burned;
 pub use map::{Map, MapRow, MapShard};
 pub use span::Span;
 
@@ -148,6 +150,11 @@ impl History {
 
     fn counted(&self) -> usize {
         self.rows.iter().map(|(name, row)| name.bytes() + row.bytes()).sum()
+    }
+
+    /// When requests for a key were last refused; `None` where none were, or nothing is kept of it.
+    pub fn burned(&self, name: &RowName, now: u64) -> Option<Burned> {
+        self.rows.get(name)?.burned(now)
     }
 
     /// The bytes that the rows take.

@@ -9,10 +9,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::Deserialize;
 
 use super::token_file::TOKEN_VARIABLE;
-use super::{address, operator_socket};
+use super::{address, operator_socket, whole_answer};
 use crate::exit::{Exit, in_words};
 
 /// Longest wait for the server.
@@ -132,10 +133,9 @@ fn exchange(
 ) -> std::io::Result<(u16, String)> {
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     write!(stream, "GET /_heatsink/{path} HTTP/1.1\r\nHost: {server}\r\n{token}Connection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let broken = || std::io::Error::other("its answer is not HTTP");
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(broken)?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
-    Ok((status, body.to_owned()))
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let (status, body) = whole_answer::read(Bytes::from(answer))?;
+    let body = String::from_utf8(body.into()).map_err(|_| std::io::Error::other("its answer is no text"))?;
+    Ok((status, body))
 }

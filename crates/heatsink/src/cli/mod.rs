@@ -31,6 +31,7 @@ mod token_file;
 mod top;
 mod verify;
 mod watch;
+mod whole_answer;
 
 use std::process::ExitCode;
 

@@ -18,6 +18,7 @@ use heatsink_store::{PHYSICAL_PATH, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
+use super::whole_answer;
 use crate::exit::in_words;
 
 /// The longest wait for an answer: the server gives up on a request after 30 s.
@@ -70,32 +71,5 @@ async fn exchange(stream: &mut UnixStream, operation: Operation, body: &Bytes) -
     stream.write_all(body).await?;
     let mut answer = Vec::new();
     stream.take(ANSWER).read_to_end(&mut answer).await?;
-    read(Bytes::from(answer)).ok_or_else(|| io::Error::other("it is not a whole answer of HTTP"))
-}
-
-/// The status and the body of an answer that has come whole.
-fn read(answer: Bytes) -> Option<(u16, Bytes)> {
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
-    let head = std::str::from_utf8(answer.get(..end)?).ok()?;
-    let mut lines = head.split("\r\n");
-    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
-    let mut headers = lines.filter_map(|line| line.split_once(':'));
-    let (_, length) = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
-    let body = answer.slice(end + 4..);
-    let length: usize = length.trim().parse().ok()?;
-    (body.len() == length).then_some((status, body))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_that_was_cut_is_none() {
-        let whole = "HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\n{}";
-        assert_eq!(read(Bytes::from(whole)), Some((400, Bytes::from("{}"))));
-        for end in 0..whole.len() {
-            assert_eq!(read(Bytes::copy_from_slice(&whole.as_bytes()[..end])), None, "{end}");
-        }
-    }
+    whole_answer::read(Bytes::from(answer))
 }

@@ -10,11 +10,18 @@ function rankedKeys(heat) {
     key.error = (key.error_units_per_s ?? 0) + (key.sampling_error_units_per_s ?? 0);
     key.refused = refusedShare(key);
   }
-  return keys.sort((a, b) => (b.throttled_per_s ?? 0) - (a.throttled_per_s ?? 0) || b.ofPartition - a.ofPartition);
+  // What burns now, then what burned in the time that the map shows by the second.
+  const burnedLately = ({ burned }) => (burned && heat.now_ms - burned.to_ms < 10 * MINUTE ? 1 : 0);
+  return keys.sort((a, b) => (b.throttled_per_s ?? 0) - (a.throttled_per_s ?? 0) || burnedLately(b) - burnedLately(a) || b.ofPartition - a.ofPartition);
 }
 
 function refusedShare({ throttled_per_s: throttled, requests_per_s: requests }) {
   return throttled > 0 ? Math.min(1, throttled / Math.max(requests ?? 0, throttled)) : 0;
+}
+
+/** The key that burned last, of those that are listed. */
+function lastBurned(ranked) {
+  return ranked.filter((key) => key.burned).sort((a, b) => b.burned.to_ms - a.burned.to_ms)[0];
 }
 
 /** What one key takes, and of what. */
@@ -37,7 +44,8 @@ function diagnose(heat, ranked) {
       ? `It takes ${loadText(first)}; ${gives(first.part)}.`
       : `It takes only ${loadText(first)}, so something else limits it: the table’s own capacity, or keys that share its partition.`;
     const more = others > 0 ? ` ${others} more ${others === 1 ? "key is" : "keys are"} refused too.` : "";
-    return { level: "burning", pieces: [first.key, ` burns: ${percent(first.refused)} of its ${first.part.kind}s on ${place(first.part)} are refused. ${why}${more}`] };
+    const since = first.burned && heat.now_ms - first.burned.from_ms >= SECOND ? `, for ${duration(heat.now_ms - first.burned.from_ms)}` : "";
+    return { level: "burning", pieces: [first.key, ` burns${since}: ${percent(first.refused)} of its ${first.part.kind}s on ${place(first.part)} are refused. ${why}${more}`] };
   }
   const [refused] = [...parts].filter((part) => part.throttled_per_s > 0).sort((a, b) => b.throttled_per_s - a.throttled_per_s);
   if (refused) {
@@ -49,6 +57,10 @@ function diagnose(heat, ranked) {
     return { level: "warm", pieces: [first.key, ` is near its limit: ${loadText(first)} on ${place(first.part)}; ${gives(first.part)}. Nothing is refused yet.`] };
   }
   const each = first.shards > 1 ? "each at " : "";
+  const last = lastBurned(ranked);
+  if (last) {
+    return { level: "cool", pieces: ["Nothing burns now. ", last.key, ` of ${place(last.part)} ${burnedText(last.burned, heat.now_ms)}.`] };
+  }
   return { level: "cool", pieces: ["Nothing burns. The hottest key is ", first.key, ` of ${place(first.part)}: ${loadText(first)}, ${each}${percent(first.ofPartition)} of what one partition gives.`] };
 }
 

@@ -69,7 +69,7 @@ function showKeys(heat, ranked) {
   if (isInUse(root)) return;
   const columns = [
     { name: "Key" }, { name: "" }, { name: "Table" }, { name: "Units/s", className: "number" }, { name: "Of what its partitions give" },
-    { name: "Requests/s", className: "number" }, { name: "Refused", className: "number" }, { name: "Shards", className: "number" }, { name: "Seen", className: "wide" },
+    { name: "Requests/s", className: "number" }, { name: "Refused", className: "number" }, { name: "Shards", className: "number" }, { name: "Burned" }, { name: "Seen", className: "wide" },
   ];
   const shown = allKeys ? ranked : ranked.slice(0, KEYS_AT_FIRST);
   const rows = shown.map((key) => {
@@ -77,7 +77,7 @@ function showKeys(heat, ranked) {
     return [
       keyElement(key.key, 44), copyButton(() => keyToCopy(key.key), "the key"), `${placeText(key.part)} · ${key.part.kind}s`,
       joined(rate(key.units_per_s), element("span", key.error > 0 ? ` ± ${rate(key.error)}` : "", "error")),
-      joined(meter(key.ofPartition), percent(key.ofPartition)), rate(key.requests_per_s), refused, shardsOf(key), hints(key),
+      joined(meter(key.ofPartition), percent(key.ofPartition)), rate(key.requests_per_s), refused, shardsOf(key), burnedText(key.burned, heat.now_ms), hints(key),
     ];
   });
   const made = rows.length === 0 ? [] : [table(columns, rows)];

@@ -103,6 +103,7 @@ async function askHeat() {
     showDiagnosis(heat, ranked);
     showAdvice(heat, ranked);
     showKeys(heat, ranked);
+    showAutomatic(heat);
     const before = state.table;
     offerTables(heat);
     if (state.table !== before) askPartitionsNow();

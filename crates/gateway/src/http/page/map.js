@@ -20,6 +20,8 @@ function measuredColumns(shards, columns) {
 
 /** A key with at most so many shards shows them at first. */
 const UNFOLDED_SHARDS = 20;
+/** Keys that took less of a partition than this, and were never refused, are cool: of each part so many are shown at first. */
+const COOL = 0.1, COOL_AT_FIRST = 3;
 /** Shard labels are shown on every fourth line: there is no room for more. */
 const LABELLED_SHARDS = 4;
 const PLATE = "#08060f", UNKNOWN_PIXEL = 0xff3a343a;
@@ -44,6 +46,8 @@ function ofShards(row, column) {
   return `, measured: up to ${rate(most)} on one of ${count} shards (#${loads.indexOf(most)})`;
 }
 
+const isCool = (row) => row.peak < COOL && !row.throttled?.some((refused) => refused > 0);
+
 class HeatMap {
   /** `chosen` is called with the cell under the cursor whenever it changes. */
   constructor(chosen) {
@@ -52,6 +56,7 @@ class HeatMap {
     this.map = null;
     this.lines = [];
     this.folded = new Map();
+    this.coolShown = new Set();
     this.filter = "";
     this.brightness = 0;
     this.cursor = null;
@@ -103,9 +108,13 @@ class HeatMap {
     let y = 0;
     const add = (height, line) => { this.lines.push({ y, height, ...line }); y += height; };
     for (const [part, rows] of this.parts ?? []) {
-      const found = rows.filter((row) => wanted === "" || `${part} ${keyText(row.key)}`.toLowerCase().includes(wanted));
+      let found = rows.filter((row) => wanted === "" || `${part} ${keyText(row.key)}`.toLowerCase().includes(wanted));
       if (found.length === 0) continue;
       add(PART_HEIGHT, { part, id: part });
+      // Whoever filters wants to see what is found.
+      const cool = wanted === "" ? found.filter(isCool).slice(COOL_AT_FIRST) : [];
+      const isShown = this.coolShown.has(part);
+      if (cool.length > 1 && !isShown) found = found.filter((row) => !cool.includes(row));
       for (const row of found) {
         add(KEY_HEIGHT, { row, values: row.shares, id: row.id });
         if (row.shards && !this.isFolded(row)) {
@@ -118,6 +127,10 @@ class HeatMap {
             add(SHARD_HEIGHT, { row, values, throttled: own?.throttled, shard, id: `${row.id}#${shard}` });
           }
         }
+      }
+      if (cool.length > 1) {
+        const text = isShown ? `− ${cool.length} cooler keys` : `+ ${cool.length} cooler keys`;
+        add(KEY_HEIGHT, { cooler: part, text, id: `${part} cooler` });
       }
     }
     this.height = y;
@@ -133,6 +146,19 @@ class HeatMap {
 
   isFolded(row) {
     return this.folded.get(row.id) ?? row.shards > UNFOLDED_SHARDS;
+  }
+
+  /** Shows the cool keys of all parts, or hides them. */
+  foldAllCooler() {
+    if (this.coolShown.size > 0) this.coolShown.clear();
+    else this.coolShown = new Set(this.parts?.keys());
+    this.arrange();
+  }
+
+  /** Shows or hides the cool keys of a part. */
+  foldCooler(part) {
+    if (!this.coolShown.delete(part)) this.coolShown.add(part);
+    this.arrange();
   }
 
   fold(row) {
@@ -250,17 +276,21 @@ class HeatMap {
   label(lines, top, from) {
     while (this.labels.children.length < lines.length) {
       const made = element("div");
-      made.addEventListener("click", () => this.fold(this.lines[made.dataset.line]?.row));
+      made.addEventListener("click", () => {
+        const line = this.lines[made.dataset.line];
+        if (line?.cooler) this.foldCooler(line.cooler);
+        else this.fold(line?.row);
+      });
       this.labels.append(made);
     }
     [...this.labels.children].forEach((made, i) => {
       const line = lines[i];
       made.hidden = !line;
       if (!line) return;
-      const { row, shard, part } = line;
-      const text = part ?? (shard === undefined ? shortKey(row.key, 200) : shard % LABELLED_SHARDS === 0 ? `#${shard}` : "");
+      const { row, shard, part, cooler } = line;
+      const text = part ?? line.text ?? (shard === undefined ? shortKey(row.key, 200) : shard % LABELLED_SHARDS === 0 ? `#${shard}` : "");
       if (made.textContent !== text) made.textContent = text;
-      const kind = part ? "part" : shard === undefined ? `key${row.shards ? ` foldable${this.isFolded(row) ? "" : " unfolded"}` : ""}` : "shard";
+      const kind = part ? "part" : cooler ? "cooler" : shard === undefined ? `key${row.shards ? ` foldable${this.isFolded(row) ? "" : " unfolded"}` : ""}` : "shard";
       made.className = this.cursor?.line === from + i ? `${kind} chosen` : kind;
       made.dataset.line = from + i;
       made.style.top = `${line.y - top}px`;
@@ -344,6 +374,7 @@ class HeatMap {
       this.choose(next, Math.min(Math.max(column + move[1], 0), this.map.columns - 1));
       this.reveal(next);
     } else if (event.key === "Enter" || event.key === " ") this.fold(row);
+    else if (event.key === "o" || event.key === "O") this.foldAllCooler();
     else if (event.key === "c" || event.key === "C") copy(keyToCopy((row ?? this.hovered?.row)?.key ?? {}));
     else if (event.key === "+" || event.key === "-") document.dispatchEvent(new CustomEvent("brighter", { detail: event.key === "+" ? 0.5 : -0.5 }));
     else return;

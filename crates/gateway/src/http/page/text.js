@@ -59,6 +59,26 @@ function percent(share) {
   return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`;
 }
 
+/** A length of time in one unit: `20 s`, `3 min`, `5 h`, `2 days`. */
+function duration(millis) {
+  const seconds = Math.max(0, Math.round(millis / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
+/** What was refused so lately burns still: windows are of a second, and refusals come in bursts. */
+const STILL_BURNS = 3000;
+
+/** When a key burned, in words; "" where it did not. `now`: the gateway's clock. */
+function burnedText(burned, now) {
+  if (!burned) return "";
+  const { from_ms: from, to_ms: to } = burned;
+  if (now - to < STILL_BURNS) return `burns, for ${duration(now - from)}`;
+  return `last burned ${duration(now - to)} ago, for ${duration(to - from)}`;
+}
+
 /** What one partition gives in a second. */
 const CEILING = { read: 3000, write: 1000 };
 const ceilingOf = (kind) => CEILING[kind] ?? 1000;
