@@ -3,6 +3,7 @@
 //! Not here: any command; what it finds (the other crates).
 
 pub mod arguments;
+pub mod burned;
 pub mod completions;
 pub mod exit;
 pub mod heatmap;

@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 
 use heatsink_heat::advice::{NEAR, THROTTLED};
 use heatsink_physics::{PARTITION_READS, PARTITION_WRITES};
+use heatsink_terminal::burned::Burned;
 use serde::{Deserialize, Serialize};
 
+use super::automatic::Automatic;
 use super::inert;
 
 /// The heat of the last full second.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Heat {
     /// When it was told, by the server's clock: milliseconds since 1970.
-    #[cfg(feature = "top")]
     #[serde(default)]
     pub now_ms: u64,
     /// The number of that second, by which two answers about one are told apart.
@@ -27,6 +28,9 @@ pub struct Heat {
     /// What would help, the highest load first.
     #[serde(default)]
     pub advice: Vec<Advice>,
+    /// What the gateway does by itself. Older servers do not tell it.
+    #[serde(default)]
+    pub automatic: Option<Automatic>,
 }
 
 /// Reads or writes of one table or index. Rates are per second.
@@ -82,6 +86,8 @@ struct Counted {
     same_page_share: Option<f64>,
     #[serde(default)]
     largest_item_bytes: Option<u32>,
+    #[serde(default)]
+    burned: Option<Burned>,
 }
 
 /// What was measured of one shard.
@@ -152,6 +158,8 @@ pub struct HotKey {
     pub shards: Option<u16>,
     /// What its shards take; `None` where that is not measured.
     pub measured: Option<Measured>,
+    /// When requests for it were last refused.
+    pub burned: Option<Burned>,
     /// What was seen of it, in words.
     pub signs: String,
 }
@@ -171,6 +179,7 @@ impl HotKey {
             throttled_requests: 0.0,
             shards: None,
             measured: None,
+            burned: None,
             signs: String::new(),
         }
     }
@@ -273,6 +282,7 @@ impl Part {
             throttled_requests: counted.throttled_per_s,
             shards: counted.shards,
             measured: counted.measured(),
+            burned: counted.burned,
             signs: counted.signs(),
             id: KeyId {
                 table: self.table.clone(),

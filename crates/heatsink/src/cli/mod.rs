@@ -4,6 +4,7 @@ mod address;
 mod adopt;
 mod ask_server;
 mod audit;
+mod automatic;
 mod config;
 mod confirm;
 mod explain;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::burned::Burned;
 use crate::inert;
 
 /// The heat of keys over time.
@@ -36,6 +37,9 @@ struct Row {
     /// What was measured of each shard.
     #[serde(default)]
     measured: Vec<Shard>,
+    /// When requests for it were last refused.
+    #[serde(default)]
+    burned: Option<Burned>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -50,6 +54,12 @@ struct Shard {
 /// The most shards of a key that have lines of their own.
 const MOST_SHARDS: u16 = 64;
 
+/// A key that took less than this share of a partition in the whole span is cool, unless it was
+/// refused.
+const COOL: f64 = 0.1;
+/// Cool keys of a part that have lines of their own.
+const COOL_SHOWN: usize = 3;
+
 /// A line of a picture.
 #[derive(Debug)]
 pub enum Line {
@@ -57,6 +67,8 @@ pub enum Line {
     Heading(String),
     /// A key, or one of its shards.
     Cells(Cells),
+    /// So many keys of the part are cooler, and not shown.
+    Cooler(usize),
 }
 
 /// The cells of one line.
@@ -133,25 +145,59 @@ impl Map {
         let cells = self.columns.min(most).max(1);
         let mut hottest: Vec<(&Row, f64)> = self.rows.iter().map(|row| (row, row.peak())).collect();
         hottest.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        hottest.truncate(rows);
-        let mut parts: Vec<(String, Vec<&Row>)> = Vec::new();
-        for (row, _) in hottest {
-            let part = row.part();
-            match parts.iter_mut().find(|(name, _)| *name == part) {
-                Some((_, rows)) => rows.push(row),
-                None => parts.push((part, vec![row])),
+        let mut parts: Vec<(String, Part<'_>)> = Vec::new();
+        for (at, (row, peak)) in hottest.into_iter().enumerate() {
+            let name = row.part();
+            let part = match parts.iter_mut().find(|(part, _)| *part == name) {
+                Some((_, part)) => part,
+                None => &mut parts.push_mut((name, Part::default())).1,
+            };
+            let is_cool = peak < COOL && !row.is_refused();
+            if at >= rows || is_cool && part.cool >= COOL_SHOWN {
+                part.cooler += 1;
+            } else {
+                part.cool += usize::from(is_cool);
+                part.shown.push(row);
             }
         }
         let mut lines = Vec::new();
-        for (part, rows) in parts {
-            lines.push(Line::Heading(part));
-            lines.extend(rows.into_iter().flat_map(|row| row.lines(self.columns, cells)));
+        for (name, Part { shown, cooler, .. }) in parts.into_iter().filter(|(_, part)| !part.shown.is_empty())
+        {
+            lines.push(Line::Heading(name));
+            lines.extend(shown.into_iter().flat_map(|row| row.lines(self.columns, cells)));
+            lines.extend((cooler > 0).then_some(Line::Cooler(cooler)));
         }
         lines
     }
+
+    /// Each key of its hottest `rows` that burned in the span, and when, in words.
+    pub fn burned(&self, rows: usize) -> Vec<String> {
+        let burned = self.rows.iter().filter_map(|row| Some((row, row.burned?)));
+        let mut burned: Vec<_> = burned.filter(|(_, burned)| burned.to_ms >= self.from_ms).collect();
+        burned.sort_by_key(|(_, burned)| std::cmp::Reverse(burned.to_ms));
+        burned.truncate(rows);
+        let told = |(row, burned): &(&Row, Burned)| {
+            format!("{}, {}: {}", row.label(), row.part(), burned.told(self.end_ms()))
+        };
+        burned.iter().map(told).collect()
+    }
+}
+
+/// The rows of one part: those that are shown, how many of these are cool, and how many are not
+/// shown.
+#[derive(Default)]
+struct Part<'a> {
+    shown: Vec<&'a Row>,
+    cool: usize,
+    cooler: usize,
 }
 
 impl Row {
+    /// Whether requests for it were refused in the span.
+    fn is_refused(&self) -> bool {
+        self.throttled.iter().flatten().any(|rate| *rate > 0.0)
+    }
+
     fn ceiling(&self) -> f64 {
         if self.kind == "read" { 3_000.0 } else { 1_000.0 }
     }
@@ -262,6 +308,7 @@ mod tests {
             .iter()
             .map(|line| match line {
                 Line::Heading(part) => part.clone(),
+                Line::Cooler(count) => format!("+ {count}"),
                 Line::Cells(Cells { label, shares, refused, .. }) => {
                     format!("{label} {shares:?} {refused:?}")
                 }
@@ -279,7 +326,7 @@ mod tests {
                 "N:42 [0.001, 0.0] [false, false]",
             ]
         );
-        assert_eq!(map.lines(1, 2).len(), 4, "the hottest key and its shards");
+        assert_eq!(map.lines(1, 2).len(), 5, "the hottest key, its shards, and how many are cooler");
         assert_eq!(map.end_ms(), 4_000);
     }
 
@@ -297,6 +344,7 @@ mod tests {
         let shards = |map: &Map| -> Vec<(Option<Source>, Vec<f64>, Vec<bool>)> {
             let cells = |line| match line {
                 Line::Cells(cells) => Some((cells.shard, cells.shares, cells.refused)),
+                Line::Cooler(_) => None,
                 Line::Heading(part) => {
                     assert_eq!(part, "(other tables) · writes");
                     None
@@ -325,6 +373,25 @@ mod tests {
             shards(&map(serde_json::json!([])))[1],
             (Some(Source::EqualShare), vec![0.0, 0.3, 0.3], none)
         );
+    }
+
+    #[test]
+    fn cool_keys_are_counted_and_what_burned_is_told() {
+        let row = |key: usize, units: f64, refused: f64| {
+            serde_json::json!({ "table": "t", "index": null, "kind": "write", "key": { "S": format!("k{key}") },
+                "units": [units], "throttled": [refused], "burned": (refused > 0.0).then_some(serde_json::json!({ "from_ms": 400, "to_ms": 900 })) })
+        };
+        let rows: Vec<_> = (0..40)
+            .map(|key| row(key, if key < 2 { 900.0 } else { 50.0 }, if key == 39 { 1.0 } else { 0.0 }))
+            .collect();
+        let map = serde_json::json!({ "from_ms": 0, "step_ms": 60_000, "columns": 1, "rows": rows });
+        let map: Map = serde_json::from_value(map).unwrap();
+        let lines = map.lines(40, 9);
+        let cooler =
+            lines.iter().filter_map(|line| if let Line::Cooler(count) = line { Some(*count) } else { None });
+        assert_eq!(cooler.collect::<Vec<_>>(), [34], "two are hot, three are shown, one was refused");
+        assert_eq!(lines.len(), 1 + 6 + 1);
+        assert_eq!(map.burned(40), ["k39, t · writes: last burned 59 s ago, for 1 s"]);
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub fn draw(map: &Map, rows: usize) -> String {
         match line {
             Line::Heading(part) => text(&mut svg, (12.0, y + 19.0), 12.0, INK, &shortened(part, 3 * LETTERS)),
             Line::Cells(cells) => draw_cells(&mut svg, y, cells),
+            Line::Cooler(count) => {
+                text(&mut svg, (24.0, y + 13.0), 11.0, QUIET, &format!("+ {count} cooler keys"))
+            }
         }
         y += self::height(line);
     }
@@ -55,7 +58,7 @@ fn height(line: &Line) -> f64 {
     match line {
         Line::Heading(_) => HEADING,
         Line::Cells(cells) if cells.shard.is_some() => SHARD,
-        Line::Cells(_) => KEY,
+        Line::Cells(_) | Line::Cooler(_) => KEY,
     }
 }
 

@@ -18,6 +18,11 @@ pub fn draw(map: &Map, rows: usize, columns: usize) -> String {
                 "{part}
 "
             )),
+            Line::Cooler(count) => text.push_str(&format!(
+                "  {:>LABEL$}
+",
+                format!("+ {count} cooler keys")
+            )),
             Line::Cells(cells) => text.push_str(&format!(
                 "{}
 ",
@@ -29,6 +34,12 @@ pub fn draw(map: &Map, rows: usize, columns: usize) -> String {
         return "no key was warm in this time
 "
         .to_owned();
+    }
+    for burned in map.burned(rows) {
+        text.push_str(&format!(
+            "{burned}
+"
+        ));
     }
     let (from, to) = (clock(map.from_ms, map.step_ms), clock(map.end_ms(), map.step_ms));
     format!("{text}from {from} to {to}; █ is what one partition gives (1,000 write or 3,000 read units/s), {REFUSED} are refused requests

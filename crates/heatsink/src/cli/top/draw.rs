@@ -22,6 +22,8 @@ const REST_FROM: u16 = 12;
 const DETAILS: u16 = 8;
 /// Reshards that are shown; of more the rest is counted.
 const RESHARDS: usize = 3;
+/// The same of keys that burn and are left alone.
+const LEFT_ALONE: usize = 3;
 
 const HELP: &str = "\
 up, down     select a key: what it needs is told below the table
@@ -156,6 +158,8 @@ fn told_of(app: &App, key: &HotKey, width: usize) -> Vec<Line<'static>> {
     let left = width.saturating_sub(console::measure_text_width(&of)).max(width / 3);
     let name = inert::shortened(&key.key, left);
     let mut lines = vec![Line::raw("─".repeat(width)).dim(), Line::from_iter([name.bold(), of.into()])];
+    let now = app.heat().map_or(0, |heat| heat.now_ms);
+    lines.extend(key.burned.map(|burned| Line::raw(burned.told(now))));
     lines.extend(key.shards_told().map(Line::raw));
     if let Some(advice) = app.heat().and_then(|heat| heat.advice_on(&key.id)) {
         // It comes first: a long sentence may find no room.
@@ -177,6 +181,14 @@ fn rest(app: &App, reshards: &[String]) -> Vec<Line<'static>> {
     }
     if let Some(more @ 1..) = reshards.len().checked_sub(RESHARDS) {
         lines.push(Line::raw(format!("and {more} more reshards")));
+    }
+    if let Some((heat, automatic)) = app.heat().and_then(|heat| Some((heat, heat.automatic.as_ref()?))) {
+        lines.push(Line::raw(format!("Automatic: {}", automatic.state())));
+        let left = automatic.left_alone(heat.now_ms);
+        lines.extend(left.iter().take(LEFT_ALONE).map(|line| Line::raw(format!("  {line}"))));
+        if let Some(more @ 1..) = left.len().checked_sub(LEFT_ALONE) {
+            lines.push(Line::raw(format!("  and {more} more that burn and are left alone")));
+        }
     }
     match &app.gateways {
         Err(problem) => lines.push(refused("Gateways", problem)),

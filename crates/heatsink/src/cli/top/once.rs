@@ -38,9 +38,24 @@ pub fn run(asked: &Asked, output: Output) -> Result<(), Exit> {
         );
         text.extend(key.shards_told().map(|told| format!("\n{of}: {told}\n")));
     }
+    for key in heat.keys() {
+        let Some(burned) = key.burned else { continue };
+        text += &format!(
+            "\n{}, {}s of {}: {}\n",
+            inert::shortened(&key.key, KEY),
+            key.kind(),
+            inert::shortened(&key.place, PLACE),
+            burned.told(heat.now_ms)
+        );
+    }
     for advice in &heat.advice {
         text += &format!("\n{}\n", advice.sentence());
         text.extend(advice.command().into_iter().flat_map(|command| ["  ", command, "\n"]));
+    }
+    if let Some(automatic) = &heat.automatic {
+        text += &format!("\nAutomatic: {}\n", automatic.state());
+        let lines = automatic.left_alone(heat.now_ms).into_iter().chain(automatic.decisions(heat.now_ms));
+        lines.for_each(|line| text += &format!("  {line}\n"));
     }
     // What of the registry cannot be read is left out: the heat is there.
     let reshards: Reshards = asked.read("reshards").unwrap_or_default();
