@@ -2,7 +2,6 @@
 //!
 //! Not here: how much it refused (`map`).
 
-use super::ring::Cell;
 use super::row::Row;
 use super::span::Span;
 
