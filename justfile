@@ -61,6 +61,11 @@ mutants *arguments:
 closed-loop:
     cargo test --release --workspace --test closed_loop -- --ignored --test-threads 1 --nocapture
 
+# Measure how gateways relieve hot keys by themselves, load by load: `just loop --load ten-keys --slow 4`
+loop *arguments:
+    cargo build --release --bin heatsink-lab
+    benches/loop {{ arguments }}
+
 # Run the public conformance suite from a checkout of it
 conformance checkout:
     benches/conformance {{ checkout }}

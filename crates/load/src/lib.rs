@@ -36,6 +36,8 @@ mod report;
 mod request;
 
 pub use connection::{Connection, LoadError};
+pub use http::StatusCode;
+
 pub use drive::{Rate, Span, Work, closed_loop, open_loop};
 pub use report::{Latency, Report};
 pub use request::{Answer, Outcome, Request};

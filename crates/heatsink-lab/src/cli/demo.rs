@@ -119,6 +119,16 @@ struct Viral {
     /// is named so
     #[arg(long, value_name = "FILE")]
     heatmap: Option<std::path::PathBuf>,
+    /// Another load than one key of single puts; ends with 1 where a key burns to the end and
+    /// nothing is said of it
+    #[arg(long, value_enum, conflicts_with_all = ["writes", "picture", "heatmap"])]
+    load: Option<demo::loads::Load>,
+    /// Seconds that the gateways are up before that load
+    #[arg(long, default_value_t = 5, requires = "load", value_parser = clap::value_parser!(u64).range(0..=600))]
+    idle: u64,
+    /// How many seconds each second of that load takes, for a machine that is too slow to offer it
+    #[arg(long, default_value_t = 1, requires = "load", value_parser = clap::value_parser!(u32).range(1..=100))]
+    slow: u32,
 }
 
 /// Runs a story and prints what it shows; without one, lists them.
@@ -196,6 +206,9 @@ fn reshard(args: &Reshard, output: Output) -> Result<(), Exit> {
 }
 
 fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
+    if let Some(load) = args.load {
+        return under(load, args, output);
+    }
     let options = demo::reshard::Options {
         before: 0,
         after: args.seconds,
@@ -214,6 +227,18 @@ fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
         crate::draw::write(&heatmap::picture(&story.heat)?, file)?;
     }
     tell(&story, output)
+}
+
+/// Runs one of the other loads.
+fn under(load: demo::loads::Load, args: &Viral, output: Output) -> Result<(), Exit> {
+    let Viral { seconds, idle, slow, gateways, .. } = *args;
+    let options = demo::loads::Options { load, seconds, gateways: gateways.into(), idle, slow };
+    let story = runtime()?.block_on(demo::loads::run(Arc::new(RealEnv), options, output))?;
+    match output {
+        Output::Text => print::text(&format!("{}\n", story.print())),
+        Output::Json => print::pretty_json(&story),
+    }?;
+    story.fault().map_or(Ok(()), |fault| Err(Exit::failed(fault)))
 }
 
 fn draw(story: &demo::reshard::Story, file: Option<&std::path::Path>) -> Result<(), Exit> {

@@ -7,10 +7,14 @@
 //!
 //! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`).
 
+mod account;
 mod bars;
+mod fleet;
+pub mod loads;
 mod report;
 pub mod reshard;
 mod server;
+mod slow;
 mod stage;
 mod workload;
 

@@ -83,9 +83,18 @@ impl Server {
 
     /// One request, as a client would have it answered.
     pub async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Exit> {
-        let answer = self.service.call(operation, Bytes::from(body.to_string())).await;
-        let answer = answer.map_err(|error| failed(&error))?;
-        serde_json::from_slice(&answer).map_err(|error| Exit::software(error.to_string()))
+        self.try_call(operation, body).await.map_err(|error| failed(&error))
+    }
+
+    /// The same with DynamoDB's error.
+    pub async fn try_call(&self, operation: Operation, body: &Json) -> Result<Json, Error> {
+        let answer = self.service.call(operation, Bytes::from(body.to_string())).await?;
+        serde_json::from_slice(&answer).map_err(|error| Error::internal(error.to_string()))
+    }
+
+    /// Which keys are hot, as `GET /_heatsink/heat` tells it.
+    pub async fn heat(&self) -> Json {
+        self.status.heat_shown().await
     }
 
     /// The heat of keys in the last ten minutes, as `GET /_heatsink/heat/map` tells it.

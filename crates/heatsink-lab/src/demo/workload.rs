@@ -53,7 +53,7 @@ pub fn rule(shards: u16) -> String {
 }
 
 /// A number that looks random and follows from another (splitmix64).
-fn scramble(number: u64) -> u64 {
+pub fn scramble(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

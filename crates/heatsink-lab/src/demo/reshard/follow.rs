@@ -11,10 +11,10 @@ use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, KeyType};
 use heatsink_env::Env;
 
-use super::fleet::Fleet;
 use super::options::{KEY, Options};
 use super::reached::{FIRST_THROTTLE, Moved};
 use super::steps::Steps;
+use crate::demo::fleet::Fleet;
 use crate::demo::server::failed;
 use crate::demo::workload::TABLE;
 use crate::exit::Exit;

@@ -9,7 +9,6 @@
 //! (`heatsink-workers`).
 
 mod drained;
-mod fleet;
 mod follow;
 mod ledger;
 mod options;
@@ -30,10 +29,11 @@ use heatsink_workers::Reshard;
 use serde_json::json;
 
 use crate::demo::bars::Bars;
+use crate::demo::fleet::{Fleet, Ground};
+use crate::demo::loads::Neighbours;
 use crate::demo::workload::{self, Readers};
 use crate::exit::Exit;
 use crate::output::Output;
-use fleet::Fleet;
 use ledger::{Client, Ledger};
 use options::KEY;
 use reached::Moved;
@@ -56,7 +56,8 @@ pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Res
     let old = (0..options.items).map(|nth| Ledger::old(KEY, nth));
     let rules = if options.automatic { AUTOMATIC } else { "" };
     let rules = Rules::read("the demo's rules", rules).map_err(|error| Exit::software(error.to_string()))?;
-    let fleet = Fleet::start(&env, options.gateways, &rules, old).await?;
+    let ground = Ground { table: workload::create_table(), quotas: workload::QUOTAS, registry: true };
+    let fleet = Fleet::start(&env, options.gateways, &rules, &ground, old).await?;
     let partitions = u32::try_from(fleet.partitions().len()).unwrap_or(u32::MAX);
     let settings = Settings::of(&options, partitions)?;
     let seconds = options.before + options.after;
@@ -69,10 +70,12 @@ pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Res
     let steps = Steps { ledger: &ledger, fleet: &fleet, bars: &bars, seen: Mutex::default() };
     let samples = Mutex::new(Vec::new());
     let readers = Arc::new(Readers::new(KEY));
+    let neighbours = Neighbours::of(&env, &fleet, KEY, seconds);
     let all = async {
         futures::try_join!(
             write(&env, &fleet, &options, &ledger),
             read(&env, &fleet, &options, readers.clone()),
+            neighbours.offer(&env, &fleet),
             async {
                 match options.automatic {
                     true => follow::follow(&env, &fleet, &options, &steps).await,
@@ -81,7 +84,7 @@ pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Res
             },
         )
     };
-    let ((), reads, ran) = tokio::select! {
+    let ((), reads, (), ran) = tokio::select! {
         ended = all => ended?,
         () = bars.run(&*env, || fleet.partitions()) => return Err(Exit::software("the display ended early")),
         () = sample(&env, &fleet, &ledger, &samples) => return Err(Exit::software("the record ended early")),
@@ -93,7 +96,9 @@ pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Res
     let heat = fleet.heat_map();
     fleet.stop().await;
     let samples = samples.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Story { heat, ..Story::new(settings, &ledger, reached, ran, &reads, count, samples) })
+    let story = Story::new(settings, &ledger, reached, ran, &reads, count, samples);
+    let (from, to) = story.burnt();
+    Ok(Story { heat, neighbours: neighbours.suffered(from, to), ..story })
 }
 
 /// The load of the writers: a share of it through each gateway.

@@ -8,6 +8,7 @@ use super::drained::Drained;
 use super::ledger::{Count, Interval, Ledger, STEP};
 use super::options::{KEY, Options, Sample};
 use super::reached::{FIRST_THROTTLE, Moved, Reached};
+use crate::demo::loads::Suffered;
 use crate::demo::workload::{ITEM_BYTES, PAGE, TABLE};
 use crate::exit::Exit;
 use crate::screen;
@@ -109,6 +110,8 @@ pub struct Story {
     pub reads_refused: [u64; 2],
     /// What the clients wrote, and found again.
     pub count: Count,
+    /// What cool keys of the key's own partition suffered.
+    pub neighbours: Suffered,
     /// The throttled share by second.
     pub throttled_by_second: Vec<f64>,
     /// The partitions over time.
@@ -245,6 +248,7 @@ impl Story {
             moved,
             reads_refused: [reads.throttled, reads.failed + reads.unanswered],
             count,
+            neighbours: Suffered::default(),
             throttled_by_second: by_second(&intervals),
             settings,
             reached,
@@ -252,6 +256,16 @@ impl Story {
             heat: String::new(),
             intervals,
         }
+    }
+
+    /// From the command, or the first throttle, until the relief, in milliseconds; until the end of
+    /// the load if none came.
+    pub fn burnt(&self) -> (u32, u32) {
+        let when = |what: &str| self.reached.iter().find(|one| one.what == what).map(|one| one.millis);
+        let from = when(FIRST_THROTTLE).unwrap_or(0);
+        let end = u32::try_from((self.settings.seconds[0] + self.settings.seconds[1]) * 1_000);
+        let relieved = self.relief_ms.map(|relief| when(self.origin()).unwrap_or(0) + relief);
+        (from, relieved.or(end.ok()).unwrap_or(u32::MAX))
     }
 
     /// What the times are counted from.
@@ -359,6 +373,7 @@ impl Story {
             ),
             None => format!("{} items were moved until the end of the load.", self.moved.items),
         });
+        lines.extend(self.neighbours.print());
         let Count { old, accepted, found, lost, doubled, unexpected, out_of_order, unknown } = self.count;
         lines.push(format!(
             "Counted: {old} old items and {accepted} accepted puts; {found} items found. Lost {lost}, doubled {doubled}, out of order \

@@ -6,10 +6,10 @@ use heatsink_reshard::State;
 use heatsink_workers::Progress;
 
 use super::drained;
-use super::fleet::Fleet;
 use super::ledger::Ledger;
 use super::reached::Reached;
 use crate::demo::bars::Bars;
+use crate::demo::fleet::Fleet;
 
 /// When the reshard came to what.
 pub(super) struct Steps<'a> {

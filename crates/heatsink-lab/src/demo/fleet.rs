@@ -1,17 +1,18 @@
 //! The gateways of the demo: several in one process, each with its own HTTP front, before one
 //! embedded store behind partitions.
 //!
-//! Not here: the load (`ledger`), the reshard itself (`heatsink-workers`).
+//! Not here: the load (`reshard::ledger`, `loads`), the reshard itself (`heatsink-workers`).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::join_all;
 use heatsink::{Embedded, Fencing, Gateway, Rules, Store};
 use heatsink_control::Changer;
-use heatsink_dynamo::Operation;
+use heatsink_dynamo::{Error, Operation};
 use heatsink_env::Env;
-use heatsink_physics::PartitionSnapshot;
+use heatsink_physics::{PartitionSnapshot, Quotas};
 use heatsink_store::partitioned::Partitioned;
 use serde_json::{Value as Json, json};
 
@@ -21,6 +22,41 @@ use crate::exit::Exit;
 
 /// How many items a batch of old ones has: DynamoDB's most.
 const BATCH: usize = 25;
+
+/// What a fleet stands on: one table in a fresh store.
+pub struct Ground {
+    /// `CreateTable`, of a table with the name [`workload::TABLE`].
+    pub table: Json,
+    /// The account's quotas.
+    pub quotas: Quotas,
+    /// Whether the registry is there before the gateways. Gateways that run have to notice a new one
+    /// first.
+    pub registry: bool,
+}
+
+impl Ground {
+    /// The table's partitions, as every fresh store makes them.
+    pub async fn partitions(&self, env: &Arc<dyn Env>) -> Result<Vec<PartitionSnapshot>, Exit> {
+        Ok(partitions(&*self.store(env, std::iter::empty()).await?))
+    }
+
+    /// A store whose table holds `old` items.
+    async fn store(
+        &self,
+        env: &Arc<dyn Env>,
+        old: impl Iterator<Item = Json>,
+    ) -> Result<Arc<Partitioned<Embedded>>, Exit> {
+        let embedded = Embedded::memory().map_err(|error| failed(&error))?;
+        send(&embedded, Operation::CreateTable, &self.table).await?;
+        let old: Vec<Json> = old.map(|item| json!({ "PutRequest": { "Item": item } })).collect();
+        for batch in old.chunks(BATCH) {
+            let body = json!({ "RequestItems": { workload::TABLE: batch } });
+            send(&embedded, Operation::BatchWriteItem, &body).await?;
+        }
+        let store = Partitioned::start(embedded, env.clone(), self.quotas).await;
+        Ok(Arc::new(store.map_err(|error| failed(&error))?))
+    }
+}
 
 /// Running gateways.
 pub struct Fleet {
@@ -36,21 +72,14 @@ impl Fleet {
         env: &Arc<dyn Env>,
         gateways: usize,
         rules: &Rules,
+        ground: &Ground,
         old: impl Iterator<Item = Json>,
     ) -> Result<Fleet, Exit> {
-        let embedded = Embedded::memory().map_err(|error| failed(&error))?;
-        send(&embedded, Operation::CreateTable, &workload::create_table()).await?;
-        let old: Vec<Json> = old.map(|item| json!({ "PutRequest": { "Item": item } })).collect();
-        for batch in old.chunks(BATCH) {
-            let body = json!({ "RequestItems": { workload::TABLE: batch } });
-            send(&embedded, Operation::BatchWriteItem, &body).await?;
+        let store = ground.store(env, old).await?;
+        if ground.registry {
+            let first = Changer::beside(store.clone(), env.clone(), Fencing::exclusive(rules.fence()));
+            first.freeze(false).await.map_err(|error| failed(&error))?;
         }
-        let store = Partitioned::start(embedded, env.clone(), workload::QUOTAS).await;
-        let store = Arc::new(store.map_err(|error| failed(&error))?);
-        // The registry is there before the gateways: a new one would first have to be noticed by
-        // those that run.
-        let first = Changer::beside(store.clone(), env.clone(), Fencing::exclusive(rules.fence()));
-        first.freeze(false).await.map_err(|error| failed(&error))?;
         let mut fleet = Fleet { store, gateways: Vec::new() };
         for nth in 1..=gateways.max(1) {
             let fencing = Fencing::shared(rules.fence(), &format!("gateway {nth}"));
@@ -75,8 +104,18 @@ impl Fleet {
 
     /// One request, as a client of the last gateway would have it answered.
     pub async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Exit> {
-        let last = self.gateways.last().ok_or_else(|| Exit::software("no gateway runs".to_owned()))?;
-        last.call(operation, body).await
+        self.try_call(operation, body).await.map_err(|error| failed(&error))
+    }
+
+    /// The same with DynamoDB's error.
+    pub async fn try_call(&self, operation: Operation, body: &Json) -> Result<Json, Error> {
+        let last = self.gateways.last().ok_or_else(|| Error::internal("No gateway runs"))?;
+        last.try_call(operation, body).await
+    }
+
+    /// What each gateway says of hot keys, as `GET /_heatsink/heat` tells it.
+    pub async fn heats(&self) -> Vec<Json> {
+        join_all(self.gateways.iter().map(Server::heat)).await
     }
 
     /// The heat of keys as the first gateway has seen it.
