@@ -4,7 +4,7 @@ use crate::bucket::Bucket;
 use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
 use crate::demand::{Access, Cause};
 use crate::growth::Growth;
-use crate::mode::{Mode, ON_DEMAND_START, PARTITIONS_MAX};
+use crate::mode::{Mode, PARTITIONS_MAX};
 use crate::units::Units;
 
 /// Unused provisioned capacity is kept for this long (docs/explain/partitions.md#two-gates).
@@ -37,10 +37,7 @@ fn side(access: Access) -> usize {
 
 impl Capacity {
     pub(crate) fn new(now: u64, mode: Mode, quota: u64) -> Self {
-        let start = match mode {
-            Mode::Provisioned { read, write } => [read, write],
-            Mode::OnDemand { .. } => ON_DEMAND_START,
-        };
+        let start = mode.start();
         let sides = [READ, WRITE].map(|of| {
             let growth = Growth::new(start[of]);
             let (rate, kept, _) = rate(mode, quota, of, growth.limit());
@@ -74,11 +71,7 @@ impl Capacity {
 
     pub(crate) fn change(&mut self, now: u64, mode: Mode) {
         self.mode = mode;
-        let least = match mode {
-            Mode::Provisioned { read, write } => [read, write],
-            Mode::OnDemand { .. } => ON_DEMAND_START,
-        };
-        self.warm_up(now, least);
+        self.warm_up(now, mode.start());
     }
 
     /// Raises the warm throughput.

@@ -6,7 +6,7 @@ pub const QUOTA: u64 = 40_000;
 
 /// Reads and writes per second that a new on-demand table or index serves
 /// (docs/explain/partitions.md#how-much-a-table-may-take).
-pub(crate) const ON_DEMAND_START: [u64; 2] = [12_000, 4_000];
+const ON_DEMAND_START: [u64; 2] = [12_000, 4_000];
 
 /// Which is what four partitions do (docs/explain/partitions.md#how-much-a-table-may-take).
 const ON_DEMAND_PARTITIONS: u64 = 4;
@@ -49,6 +49,15 @@ impl Mode {
                 u64::try_from(thousandths.div_ceil(3_000)).unwrap_or(u64::MAX).clamp(1, PARTITIONS_MAX as u64)
             }
             Mode::OnDemand { .. } => ON_DEMAND_PARTITIONS,
+        }
+    }
+
+    /// Reads and writes per second that a new table or index serves: also its warm throughput
+    /// (docs/explain/partitions.md#how-much-a-table-may-take).
+    pub fn start(self) -> [u64; 2] {
+        match self {
+            Mode::Provisioned { read, write } => [read, write],
+            Mode::OnDemand { .. } => ON_DEMAND_START,
         }
     }
 

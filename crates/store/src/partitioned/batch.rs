@@ -10,7 +10,7 @@ use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_physics::{Demand, Throttle};
 
-use super::capacity::CapacityDetail;
+use super::capacity::{CapacityDetail, IndexCosts};
 use super::catalogue::TableInfo;
 use super::item_write::ItemWrite;
 use super::writing::{Ready, full};
@@ -55,8 +55,9 @@ impl<S: Store> Partitioned<S> {
             })
             .collect();
         let Admitted { lists, verdicts, ready } = self.admit_entries(now, entries).await;
-        let detailed = operation == Operation::BatchWriteItem
+        let writes = operation == Operation::BatchWriteItem
             && tables.iter().flatten().any(|table| !table.indexes.is_empty());
+        let costs = if writes { IndexCosts::Changed } else { IndexCosts::None };
 
         let refused: Vec<bool> = verdicts.iter().map(Result::is_err).collect();
         let admitted: Vec<Demand> = lists
@@ -74,7 +75,7 @@ impl<S: Store> Partitioned<S> {
             return Err(full());
         }
         if !refused.contains(&true) {
-            let done = self.metered(operation, body.clone(), told, detailed, admitted).await;
+            let done = self.metered(operation, body.clone(), told, costs, admitted).await;
             self.stored(&ready.changes, &done);
             return done;
         }
@@ -86,7 +87,7 @@ impl<S: Store> Partitioned<S> {
         let (going, mut coming_back) = split(groups, |_| turn.next().is_some_and(|refused| *refused));
         let reduced = json::splice_members(&body, &[("RequestItems", Some(&written(&going)?))])
             .map_err(|_| broken())?;
-        let done = self.metered(operation, Bytes::from(reduced), told, detailed, admitted).await;
+        let done = self.metered(operation, Bytes::from(reduced), told, costs, admitted).await;
         self.stored(&ready.changes, &done);
         let answer = done?;
 

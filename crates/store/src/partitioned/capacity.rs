@@ -7,6 +7,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, json};
 use heatsink_physics::Units;
 use serde::Deserialize;
+use serde_json::Value as Json;
 
 const MEMBER: &str = "ReturnConsumedCapacity";
 const ANSWERED: &str = "ConsumedCapacity";
@@ -31,6 +32,27 @@ impl CapacityDetail {
                 _ => None,
             },
         }
+    }
+}
+
+/// Where the figures of a request's global indexes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IndexCosts {
+    /// It writes to none.
+    None,
+    /// The store says them: what the request changes is not known.
+    Told,
+    /// From what it changes. The store counts a write of each index also where the entry stays as it
+    /// is, which costs nothing (AWS, "Global secondary indexes").
+    Changed,
+}
+
+/// What a request writes to global indexes.
+pub(super) struct IndexWrites(pub HashMap<(String, String), Units>);
+
+impl IndexWrites {
+    fn of(&self, table: &str, index: &str) -> Units {
+        self.0.get(&(table.to_owned(), index.to_owned())).copied().unwrap_or_default()
     }
 }
 
@@ -62,6 +84,44 @@ impl Consumed {
         Units::from_f64(self.total).less(self.indexes().map(|(_, units)| units).sum())
     }
 
+    /// The same with what is written to its indexes; `None` if that is what it says.
+    fn corrected(&self, writes: &IndexWrites) -> Option<Consumed> {
+        let is_so = |(index, units)| writes.of(&self.table, index) == units;
+        if self.indexes().all(is_so) {
+            return None;
+        }
+        let units = |name: &String| writes.of(&self.table, name);
+        let indexes: HashMap<String, Detail> = self
+            .indexes
+            .keys()
+            .filter(|name| units(name) > Units::ZERO)
+            .map(|name| (name.clone(), Detail { units: units(name).to_f64() }))
+            .collect();
+        let total = self.own() + indexes.keys().map(units).sum::<Units>();
+        Some(Consumed { table: self.table.clone(), total: total.to_f64(), indexes })
+    }
+
+    /// A table's consumed capacity with these figures.
+    fn written(&self, told: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut told: serde_json::Map<String, Json> =
+            serde_json::from_slice(told).map_err(|_| unreadable())?;
+        for name in ["CapacityUnits", "WriteCapacityUnits"] {
+            if let Some(units) = told.get_mut(name) {
+                *units = self.total.into();
+            }
+        }
+        if let Some(indexes) = told.get_mut("GlobalSecondaryIndexes").and_then(Json::as_object_mut) {
+            indexes.retain(|name, _| self.indexes.contains_key(name));
+            for (name, detail) in &self.indexes {
+                indexes.insert(name.clone(), serde_json::json!({ "CapacityUnits": detail.units }));
+            }
+        }
+        if self.indexes.is_empty() {
+            told.remove("GlobalSecondaryIndexes");
+        }
+        Ok(Json::Object(told).to_string().into_bytes())
+    }
+
     /// The part of each global index.
     pub(super) fn indexes(&self) -> impl Iterator<Item = (&str, Units)> {
         self.indexes.iter().map(|(name, detail)| (name.as_str(), Units::from_f64(detail.units)))
@@ -86,30 +146,45 @@ pub(super) fn ask(body: &Bytes, told: CapacityDetail, detailed: bool) -> Result<
 ///
 /// # Errors
 /// `InternalServerError` if the answer is not a JSON object.
-pub(super) fn tell(answer: Bytes, told: CapacityDetail) -> Result<(Bytes, Vec<Consumed>), Error> {
+pub(super) fn tell(
+    answer: Bytes,
+    told: CapacityDetail,
+    writes: Option<&IndexWrites>,
+) -> Result<(Bytes, Vec<Consumed>), Error> {
     let raw = json::member(&answer, ANSWERED).map_err(|_| unreadable())?;
     let Some(raw) = raw else { return Ok((answer, Vec::new())) };
     let many = raw.starts_with(b"[");
-    let consumed = if many {
-        serde_json::from_slice(raw).map_err(|_| unreadable())?
-    } else {
-        vec![serde_json::from_slice(raw).map_err(|_| unreadable())?]
-    };
+    let mut elements = if many { json::elements(raw).map_err(|_| unreadable())? } else { vec![raw] };
+    let mut consumed = Vec::with_capacity(elements.len());
+    let mut changed: Vec<Vec<u8>> = Vec::new();
+    for element in &elements {
+        let mut figures: Consumed = serde_json::from_slice(element).map_err(|_| unreadable())?;
+        let mut written = element.to_vec();
+        if let Some(corrected) = writes.and_then(|writes| figures.corrected(writes)) {
+            written = corrected.written(element)?;
+            figures = corrected;
+        }
+        changed.push(written);
+        consumed.push(figures);
+    }
+    elements = changed.iter().map(Vec::as_slice).collect();
     let answer = match told {
-        CapacityDetail::Indexes => answer,
         CapacityDetail::Nothing => splice(&answer, ANSWERED, None)?,
+        CapacityDetail::Indexes => splice(&answer, ANSWERED, Some(&listed(&elements, many)))?,
         CapacityDetail::Total => {
-            let totals = if many {
-                let elements = json::elements(raw).map_err(|_| unreadable())?;
-                let totals: Result<Vec<_>, Error> = elements.into_iter().map(without_detail).collect();
-                [&b"["[..], &totals?.join(&b','), b"]"].concat()
-            } else {
-                without_detail(raw)?
-            };
-            splice(&answer, ANSWERED, Some(&totals))?
+            let totals: Result<Vec<_>, Error> = elements.into_iter().map(without_detail).collect();
+            let totals = totals?;
+            let totals: Vec<&[u8]> = totals.iter().map(Vec::as_slice).collect();
+            splice(&answer, ANSWERED, Some(&listed(&totals, many)))?
         }
     };
     Ok((answer, consumed))
+}
+
+/// One element, or the list of `many`.
+fn listed(elements: &[&[u8]], many: bool) -> Vec<u8> {
+    let joined = elements.join(&b',');
+    if many { [&b"["[..], &joined, b"]"].concat() } else { joined }
 }
 
 fn without_detail(consumed: &[u8]) -> Result<Vec<u8>, Error> {
@@ -135,7 +210,7 @@ mod tests {
         let request = Bytes::copy_from_slice(request.as_bytes());
         let told = CapacityDetail::read(&request).unwrap();
         let asked = ask(&request, told, detailed).unwrap();
-        let (answer, consumed) = tell(Bytes::copy_from_slice(answer.as_bytes()), told).unwrap();
+        let (answer, consumed) = tell(Bytes::copy_from_slice(answer.as_bytes()), told, None).unwrap();
         (String::from_utf8(asked.into()).unwrap(), String::from_utf8(answer.into()).unwrap(), consumed)
     }
 

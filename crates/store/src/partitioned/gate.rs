@@ -8,14 +8,16 @@ use heatsink_dynamo::{Code, Error};
 use heatsink_env::Env;
 use heatsink_physics::{Demand, Plan, Quotas, ResourceSnapshot, Rules, Tables, Throttle, Units};
 
-use super::capacity::Consumed;
+use super::capacity::{Consumed, IndexWrites};
 use super::catalogue::TableInfo;
 use super::change::{Change, Stored};
 use super::persistence::{Found, PartitionFile, StoredPartitions};
+use super::warm::Warming;
 use super::{refusal, report, settle};
 
 pub(super) struct Gate {
     env: Arc<dyn Env>,
+    quotas: Quotas,
     /// One lock for all: what is done under it takes a fraction of a microsecond (benches/gate.rs
     /// of the physics).
     tables: Mutex<Tables>,
@@ -29,7 +31,7 @@ impl Gate {
     pub(super) fn new(env: Arc<dyn Env>, quotas: Quotas) -> Self {
         let seed = env.random();
         let tables = Mutex::new(Tables::new(Rules { seed, quotas, ..Rules::default() }));
-        Gate { env, tables, known: RwLock::default(), kept: None, found: Mutex::default() }
+        Gate { env, quotas, tables, known: RwLock::default(), kept: None, found: Mutex::default() }
     }
 
     /// Starts with the partitions in `file`, and stores them there from now on.
@@ -92,6 +94,28 @@ impl Gate {
     pub(super) fn permit(&self, plans: &[Plan]) -> Result<(), Error> {
         let permitted = self.tables().permit(self.env.unix_millis(), plans);
         permitted.map_err(|exceeded| Error::new(Code::LimitExceededException, exceeded.to_string()))
+    }
+
+    /// Whether a table may be as warm as that.
+    ///
+    /// # Errors
+    /// As [`Warming::permit`].
+    pub(super) fn permit_warm(&self, table: Option<&str>, warming: &Warming) -> Result<(), Error> {
+        let resources = table.and_then(|table| self.snapshot(table)).unwrap_or_default();
+        warming.permit(&resources, self.quotas.table)
+    }
+
+    /// Raises the warm throughput of a table and of its indexes, with the partitions for it.
+    pub(super) fn warm_up(&self, table: &str, warming: &Warming) {
+        let now = self.now();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables();
+        for (index, [reads, writes]) in warming.each() {
+            if let Some(on) = tables.id(table, index) {
+                tables.warm_up(now, on, reads, writes);
+            }
+        }
+        self.keep(&tables, &known);
     }
 
     pub(super) fn forget(&self, name: &str) {
@@ -172,6 +196,19 @@ impl Gate {
         for Stored { on, point, bytes } in changes.flat_map(|change| change.stored) {
             tables.stored(on, point, bytes);
         }
+    }
+
+    /// What demands write to global indexes.
+    pub(super) fn index_writes(&self, demands: &[Demand]) -> IndexWrites {
+        let tables = self.tables();
+        let mut writes = HashMap::new();
+        for demand in demands {
+            if let Some((table, Some(index))) = tables.name(demand.on) {
+                let units: &mut Units = writes.entry((table.to_string(), index.to_string())).or_default();
+                *units += demand.units;
+            }
+        }
+        IndexWrites(writes)
     }
 
     /// Settles a finished request.

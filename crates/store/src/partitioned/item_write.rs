@@ -82,6 +82,15 @@ impl<'a> ItemWrite<'a> {
         Some(request.finish())
     }
 
+    /// Whether [`after`](Self::after) gives what the item becomes: the legacy form of an update is
+    /// not read.
+    pub(super) fn is_read_whole(&self) -> bool {
+        match self.act {
+            Act::Update(_, request) => update(request).is_some(),
+            Act::Put(_) | Act::Delete(_) | Act::Check(_) => true,
+        }
+    }
+
     /// The item after the write.
     pub(super) fn after(&self, before: Option<&Image>) -> Option<Image> {
         match self.act {

@@ -24,6 +24,7 @@ mod refusal;
 mod report;
 mod settle;
 mod transact;
+mod warm;
 mod writing;
 
 use std::path::Path;
@@ -38,11 +39,12 @@ use heatsink_env::Env;
 use heatsink_physics::{Demand, KeyPosition, Quotas, ResourceSnapshot, position};
 
 use crate::Store;
-use capacity::CapacityDetail;
+use capacity::{CapacityDetail, IndexCosts};
 use catalogue::TableInfo;
 use change::{Change, Stored};
 use gate::Gate;
 use item_write::{ItemLocks, ItemWrite};
+use warm::Warming;
 
 /// A store behind partitions.
 pub struct Partitioned<S> {
@@ -136,7 +138,7 @@ impl<S: Store> Partitioned<S> {
             _ => {
                 let demands = demands::single(operation, &body, &table);
                 self.gate.admit(now, &demands).map_err(|throttles| self.gate.refuse(&throttles))?;
-                return self.metered(operation, body, told, false, demands).await;
+                return self.metered(operation, body, told, IndexCosts::None, demands).await;
             }
         };
         match ItemWrite::read(action, &body, table, 1) {
@@ -145,19 +147,19 @@ impl<S: Store> Partitioned<S> {
         }
     }
 
-    /// Executes an admitted request and charges its cost. `detailed`: the cost of indexes is needed
-    /// separately.
+    /// Executes an admitted request and charges its cost.
     async fn metered(
         &self,
         operation: Operation,
         body: Bytes,
         told: CapacityDetail,
-        detailed: bool,
+        costs: IndexCosts,
         demands: Vec<Demand>,
     ) -> Result<Bytes, Error> {
-        let body = capacity::ask(&body, told, detailed)?;
+        let body = capacity::ask(&body, told, costs != IndexCosts::None)?;
+        let writes = (costs == IndexCosts::Changed).then(|| self.gate.index_writes(&demands));
         let done = self.inner.call(operation, body).await;
-        match done.and_then(|answer| capacity::tell(answer, told)) {
+        match done.and_then(|answer| capacity::tell(answer, told, writes.as_ref())) {
             Ok((answer, consumed)) => {
                 self.gate.settle(&demands, Ok(&consumed));
                 Ok(answer)
@@ -172,22 +174,46 @@ impl<S: Store> Partitioned<S> {
     /// A request on a table itself. Its answer is not always the last word (a table is `UPDATING`
     /// for a while), so after an update the store is asked again.
     async fn administer(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        let mut warming = Warming::none();
+        let mut asked = Some(body.clone());
         if matches!(operation, Operation::CreateTable | Operation::UpdateTable) {
             let name =
                 json::member(&body, "TableName").ok().flatten().and_then(|name| json::string(name).ok());
             let known = name.and_then(|name| self.gate.table(&name));
             self.gate.permit(&plan::plans(operation, &body, known.as_deref()))?;
+            warming = Warming::read(operation, &body, known.as_deref())?;
+            self.gate.permit_warm(known.as_ref().map(|known| &*known.name), &warming)?;
+            asked = warming.without(operation, &body)?;
         }
-        let answer = self.inner.call(operation, body).await?;
+        let answer = match asked {
+            Some(asked) => self.inner.call(operation, asked).await?,
+            // The engine has nothing to change.
+            None => self.described(&body).await?,
+        };
         let told = json::attributes_of(&answer, ["Table", "TableDescription"]).ok();
         let info = told.and_then(|[table, description]| TableInfo::read(table.or(description)?));
         let Some(info) = info else { return Ok(answer) };
+        let name = Arc::clone(&info.name);
         match operation {
             Operation::DeleteTable => self.gate.forget(&info.name),
             Operation::UpdateTable if self.describe(&info.name).await.is_ok() => {}
             _ => self.gate.learn(info),
         }
-        Ok(answer)
+        self.gate.warm_up(&name, &warming);
+        let Some(resources) = self.gate.snapshot(&name) else { return Ok(answer) };
+        warm::told(&answer, &resources)
+    }
+
+    /// The answer of an `UpdateTable` that changes nothing.
+    async fn described(&self, body: &Bytes) -> Result<Bytes, Error> {
+        let name = json::member(body, "TableName").ok().flatten().unwrap_or(b"null");
+        let mut request = Object::new();
+        request.raw("TableName", name);
+        let answer = self.inner.call(Operation::DescribeTable, Bytes::from(request.finish())).await?;
+        let description = json::member(&answer, "Table").map_err(|_| broken())?.ok_or_else(broken)?;
+        let mut update = Object::new();
+        update.raw("TableDescription", description);
+        Ok(Bytes::from(update.finish()))
     }
 
     async fn describe(&self, table: &str) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_physics::{Access, Demand, Units};
 
-use super::capacity::CapacityDetail;
+use super::capacity::{CapacityDetail, IndexCosts};
 use super::item_write::ItemWrite;
 use super::{Partitioned, demands, refusal};
 use crate::Store;
@@ -41,7 +41,7 @@ impl<S: Store> Partitioned<S> {
             }
         };
         if writes.is_empty() {
-            return self.metered(operation, body.clone(), told, false, admit(reads)?).await;
+            return self.metered(operation, body.clone(), told, IndexCosts::None, admit(reads)?).await;
         }
         admit(writes.iter().map(|(nth, asked)| (*nth, asked.own_partition())).collect())?;
         let (owners, writes): (Vec<usize>, Vec<ItemWrite<'_>>) = writes.into_iter().unzip();
@@ -55,8 +55,9 @@ impl<S: Store> Partitioned<S> {
             self.gate.give_back(demands.iter());
             return Err(refusal::full(owners.get(nth).copied().unwrap_or(nth), count));
         }
-        let detailed = writes.iter().any(|asked| !asked.table.indexes.is_empty());
-        let done = self.metered(operation, body.clone(), told, detailed, demands).await;
+        let indexed = writes.iter().any(|asked| !asked.table.indexes.is_empty());
+        let costs = if indexed { IndexCosts::Changed } else { IndexCosts::None };
+        let done = self.metered(operation, body.clone(), told, costs, demands).await;
         self.stored(&ready.changes, &done);
         done
     }

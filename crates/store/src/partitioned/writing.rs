@@ -11,7 +11,7 @@ use heatsink_dynamo::json;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 
 use super::Partitioned;
-use super::capacity::CapacityDetail;
+use super::capacity::{CapacityDetail, IndexCosts};
 use super::change::Change;
 use super::image::Image;
 use super::item_write::ItemWrite;
@@ -59,7 +59,11 @@ impl<S: Store> Partitioned<S> {
         let refuse = |throttles: Vec<_>| self.gate.refuse(&throttles);
         // A flood on a hot key is throttled without reading anything.
         self.gate.admit(now, &[write.own_partition()]).map_err(refuse)?;
-        let detailed = !write.table.indexes.is_empty();
+        let costs = match write.table.indexes.is_empty() {
+            true => IndexCosts::None,
+            false if write.is_read_whole() => IndexCosts::Changed,
+            false => IndexCosts::Told,
+        };
         let ready = self.ready(std::slice::from_ref(&write)).await;
         let demands =
             ready.changes.iter().flat_map(|change| change.demands.iter().copied()).collect::<Vec<_>>();
@@ -68,7 +72,7 @@ impl<S: Store> Partitioned<S> {
             self.gate.give_back(demands.iter());
             return Err(full());
         }
-        let done = self.metered(operation, body.clone(), told, detailed, demands).await;
+        let done = self.metered(operation, body.clone(), told, costs, demands).await;
         self.stored(&ready.changes, &done);
         done
     }

@@ -145,6 +145,12 @@ fn updates_and_deletes_pay_where_the_entry_was_and_where_it_goes() {
         [0.0; 0],
         "it is not there"
     );
+    // A put of the item as it is, and one that changes what the index does not hold.
+    let again =
+        json!({ "TableName": "games", "Item": { "pk": {"S": "z"}, "sk": {"S": "a"}, "team": {"S": red} } });
+    let put_again = || drop(bench.call(Operation::PutItem, again.clone()).unwrap());
+    assert_eq!(paid(&put_again), [1.0], "the entry appears");
+    assert_eq!(paid(&put_again), [0.0; 0], "the same item again");
     // The same in a batch and in a transaction.
     let put = |team: &str| {
         let mut item = item("y", "a");
@@ -187,4 +193,22 @@ fn an_update_pays_from_its_indexs_own_capacity() {
     assert_eq!(error["ThrottlingReasons"][0]["reason"], "IndexWriteProvisionedThroughputExceeded");
     bench.advance(300);
     assert!(join(&bench, "late", "red").is_ok());
+}
+
+#[test]
+fn a_put_that_changes_no_entry_is_told_to_cost_the_table_alone() {
+    let bench = bench(json!({}));
+    let mut put =
+        json!({ "TableName": "games", "Item": item("x", "a"), "ReturnConsumedCapacity": "INDEXES" });
+    put["Item"]["team"] = json!({ "S": "red" });
+    let cost = || bench.call(Operation::PutItem, put.clone()).unwrap()["ConsumedCapacity"].take();
+    let first = cost();
+    assert_eq!(
+        (&first["CapacityUnits"], &first["GlobalSecondaryIndexes"]["by_team"]["CapacityUnits"]),
+        (&json!(2.0), &json!(1.0))
+    );
+    let again = cost();
+    assert_eq!((&again["CapacityUnits"], &again["Table"]["CapacityUnits"]), (&json!(1.0), &json!(1.0)));
+    assert!(again.get("GlobalSecondaryIndexes").is_none(), "{again}");
+    assert_eq!(bench.charged(1), (0.0, 1.0));
 }

@@ -17,6 +17,7 @@ mod sizes;
 mod tables;
 mod trace;
 mod transactions;
+mod warm;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,5 +128,5 @@ fn body(error: &Error) -> Json {
 }
 
 fn arn() -> &'static str {
-    "arn:aws:dynamodb:dynoxide:000000000000:table/games"
+    "arn:aws:dynamodb:us-east-1:000000000000:table/games"
 }
