@@ -1,13 +1,18 @@
-//! Limits on a scenario's resources: memory for keys and pictures, time for requests that are
-//! sampled one by one.
+//! Limits on a scenario's resources: memory for keys, pictures and requests that wait to be offered
+//! again, time for requests that are sampled one by one.
 //!
 //! Estimates, made before anything is built, and rather high than low.
 
+use std::collections::HashMap;
+
 use heatsink_config_diagnostics::Fault;
-use heatsink_physics::Mode;
+use heatsink_physics::{Demand, Mode};
 
 use crate::counts::Heat;
+use crate::interleave::PARTS;
+use crate::latency::backoff;
 use crate::numbers::grouped;
+use crate::retries::Retry;
 use crate::scenario::{
     Drawn, Keys, Kind, Load, Loaded, MAX_RATE, ModeName, Operation, Rate, Remedy, Sort, Table, Workload,
 };
@@ -55,7 +60,8 @@ fn memory(loaded: &Loaded) -> Found {
             .enumerate()
             .map(|(nth, load)| key_bytes(loaded, nth, load, remedy))
             .collect();
-        let total = maps + each.iter().sum::<f64>();
+        let waiting: f64 = scenario.workload.iter().map(|load| retry_bytes(loaded, load, remedy)).sum();
+        let total = maps + waiting + each.iter().sum::<f64>();
         if total <= MAX_BYTES {
             continue;
         }
@@ -69,6 +75,10 @@ fn memory(loaded: &Loaded) -> Found {
         if maps > total / 2.0 {
             return Some((("", 0, "step"), problem("a longer step, less capacity or fewer remedies")));
         }
+        if waiting > total / 2.0 {
+            let way_out = "reoffer = false, fewer attempts, a shorter backoff or lower rates";
+            return Some((("", 0, "client"), problem(way_out)));
+        }
         let largest = each.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(at, _)| at);
         let spread = remedy.is_some_and(|remedy| shards(remedy, &scenario.workload[largest]) > 1.0);
         return Some(if spread {
@@ -78,6 +88,29 @@ fn memory(loaded: &Loaded) -> Found {
         });
     }
     None
+}
+
+/// Requests that wait for their next attempt, where clients offer them again: all that come within
+/// the pauses of a request that is throttled each time.
+fn retry_bytes(loaded: &Loaded, load: &Workload, remedy: Option<&Remedy>) -> f64 {
+    let scenario = &loaded.scenario;
+    if !scenario.client.reoffer || load.items.is_some() {
+        return 0.0;
+    }
+    let attempts = usize::try_from(scenario.client.attempts.0).unwrap_or(usize::MAX);
+    let first = scenario.client.backoff.0.max(TICK);
+    let pauses: f64 = (1..attempts).map(|nth| (backoff(first, nth) + TICK) as f64).sum();
+    let seconds = pauses.min(scenario.duration.0 as f64) / 1e9;
+    let (_, busiest) = offered(loaded, load);
+    // Equal requests of a part of a tick wait together.
+    let apart = if is_alike(loaded, load) { busiest.min(PARTS as f64 * 1e9 / TICK as f64) } else { busiest };
+    let table = loaded.scenario.table.iter().find(|table| table.name == load.table);
+    let indexes = table.map_or(0, |table| table.index.len()) as f64;
+    let asks = remedy.map_or(1.0, |remedy| shards(remedy, load)).max(1.0 + indexes);
+    // A list grows to twice what it holds.
+    let each =
+        2.0 * (size_of::<Retry>() + size_of::<Vec<Demand>>()) as f64 + asks * size_of::<Demand>() as f64;
+    apart * seconds * each
 }
 
 /// The heat of every partition at every step.
@@ -191,18 +224,11 @@ fn time(loaded: &Loaded) -> Found {
 
 /// Requests of a workload that are not all alike, and are drawn one by one.
 fn drawn(loaded: &Loaded, load: &Workload) -> f64 {
-    const POINTS: u64 = 1_000;
     let scenario = &loaded.scenario;
-    let one = matches!(load.key, None | Some(Keys::Constant(_))) && load.part.is_none();
-    let alike =
-        one && (load.sort != Sort::Random || scenario.strict_keys || load.operation == Some(Operation::Scan));
-    if load.trace.is_some() || alike {
+    if load.trace.is_some() || is_alike(loaded, load) {
         return 0.0;
     }
-    let rate = load.rate.clone().unwrap_or(Load::Constant(Rate(1.0)));
-    let mut schedule = Schedule::new(rate, load.burst.clone(), load.start, load.end);
-    let tick = (scenario.duration.0 / POINTS).max(1);
-    let due: f64 = (0..POINTS).map(|nth| schedule.due(nth * tick, tick) as f64).sum();
+    let (due, _) = offered(loaded, load);
     match load.items {
         // Each tick tries again what waits, at most the window.
         Some(items) => {
@@ -212,6 +238,36 @@ fn drawn(loaded: &Loaded, load: &Workload) -> f64 {
         }
         None => due.min(MAX_RATE * scenario.duration.as_seconds()),
     }
+}
+
+/// Whether all requests of a workload are equal.
+fn is_alike(loaded: &Loaded, load: &Workload) -> bool {
+    let one = matches!(load.key, None | Some(Keys::Constant(_))) && load.part.is_none();
+    let at_one_place = load.sort != Sort::Random || loaded.scenario.strict_keys;
+    load.trace.is_none() && one && (at_one_place || load.operation == Some(Operation::Scan))
+}
+
+/// Requests of a workload: all of them, and those of its busiest second.
+fn offered(loaded: &Loaded, load: &Workload) -> (f64, f64) {
+    const POINTS: u64 = 1_000;
+    let duration = loaded.scenario.duration.0;
+    if load.trace.is_some() {
+        let all = loaded
+            .traces
+            .iter()
+            .filter(|(path, _)| Some(*path) == load.trace.as_ref())
+            .flat_map(|(_, recorded)| recorded)
+            .filter(|request| request.is_of(load));
+        let mut seconds: HashMap<u64, f64> = HashMap::new();
+        all.for_each(|one| *seconds.entry(one.at / 1_000_000_000).or_default() += one.weight() as f64);
+        return (seconds.values().sum(), seconds.into_values().fold(0.0, f64::max));
+    }
+    let rate = load.rate.clone().unwrap_or(Load::Constant(Rate(1.0)));
+    let mut schedule = Schedule::new(rate, load.burst.clone(), load.start, load.end);
+    let tick = (duration / POINTS).max(1);
+    let due: Vec<f64> = (0..POINTS).map(|nth| schedule.due(nth * tick, tick) as f64).collect();
+    let busiest = due.iter().copied().fold(0.0, f64::max) * 1e9 / tick as f64;
+    (due.iter().sum(), busiest)
 }
 
 fn size(bytes: f64) -> String {

@@ -13,6 +13,28 @@ struct Total {
     writes: f64,
     /// At its own ceiling.
     refused: f64,
+    /// What it took while it refused, and for how many seconds it did.
+    closed: Taken,
+}
+
+/// Units that a partition took, and in how many seconds.
+#[derive(Default)]
+struct Taken {
+    reads: f64,
+    writes: f64,
+    seconds: f64,
+}
+
+impl Taken {
+    /// It in words, a second.
+    fn in_words(&self) -> String {
+        let a_second = |units: f64| grouped(units / self.seconds.max(1e-9));
+        if self.writes * 3.0 >= self.reads {
+            format!("{} write units/s", a_second(self.writes))
+        } else {
+            format!("{} read units/s", a_second(self.reads))
+        }
+    }
 }
 
 /// Of all tables and indexes the one with the most throttles is spoken of; without throttles, the
@@ -28,7 +50,6 @@ pub(crate) fn hottest(maps: &[Map]) -> Option<&Map> {
 
 pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) -> String {
     let Some(map) = hottest(maps) else { return String::new() };
-    let seconds = map.ends.last().copied().unwrap_or(1.0);
     let totals = totals(map);
     let Some(top) = totals.iter().max_by(|a, b| {
         let weigh = |total: &Total| total.refused * 1e6 + total.writes * 3.0 + total.reads;
@@ -39,11 +60,6 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
     let count = map.steps.last().map_or(0, Vec::len);
     let at_first = map.steps.first().map_or(0, Vec::len);
     let of = format!("{count} partitions ({}{})", if map.index { "index " } else { "" }, map.name);
-    let load = if top.writes * 3.0 >= top.reads {
-        format!("{} write units/s", grouped(top.writes / seconds))
-    } else {
-        format!("{} read units/s", grouped(top.reads / seconds))
-    };
     let split = if count > at_first {
         let s = if at_first == 1 { "" } else { "s" };
         format!(" DynamoDB split {at_first} partition{s} into {count} on the way.")
@@ -51,11 +67,14 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
         String::new()
     };
     if throttled_share < 0.000_5 {
+        let seconds = loaded_seconds(series);
+        let load = Taken { reads: top.reads, writes: top.writes, seconds }.in_words();
         return format!("Nothing to speak of is throttled: the busiest of {of} takes {load}.{split}");
     }
     let refused: f64 = totals.iter().map(|total| total.refused).sum();
     let throttles: f64 = map.steps.iter().flatten().map(|heat| f64::from(heat.throttles)).sum();
     let moves = moves(map);
+    let load = top.closed.in_words();
     let closed = totals.iter().filter(|total| total.refused > 0.1 * top.refused).count();
     let share = percent(throttled_share);
     let sentence = if refused < 0.1 * throttles {
@@ -65,7 +84,7 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
         )
     } else if top.refused > 0.9 * refused {
         format!(
-            "One of {of} takes {load} and refuses what comes above; the others have room. {share} of all requests are throttled."
+            "One of {of} takes {load} while it refuses the rest; the others have room. {share} of all requests are throttled."
         )
     } else if moves > 3 && count == at_first {
         format!(
@@ -73,7 +92,7 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
         )
     } else if closed < count {
         format!(
-            "{closed} of {of} refuse requests, the busiest takes {load}. {share} of all requests are throttled."
+            "{closed} of {of} refuse requests, the busiest while it takes {load}. {share} of all requests are throttled."
         )
     } else {
         format!("All of {of} are at their ceilings. {share} of all requests are throttled.")
@@ -87,17 +106,34 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
 /// By the first place of each partition; a split's upper half counts by itself.
 fn totals(map: &Map) -> Vec<Total> {
     let mut totals: Vec<Total> = Vec::new();
-    for Heat { first, reads, writes, refused, .. } in map.steps.iter().flatten() {
-        let at = totals.partition_point(|total| total.first < *first);
-        if totals.get(at).is_none_or(|total| total.first != *first) {
-            totals.insert(at, Total { first: *first, reads: 0.0, writes: 0.0, refused: 0.0 });
+    let mut start = 0.0;
+    for (end, step) in map.ends.iter().zip(&map.steps) {
+        for Heat { first, reads, writes, refused, .. } in step {
+            let at = totals.partition_point(|total| total.first < *first);
+            if totals.get(at).is_none_or(|total| total.first != *first) {
+                let (reads, writes, refused, closed) = (0.0, 0.0, 0.0, Taken::default());
+                totals.insert(at, Total { first: *first, reads, writes, refused, closed });
+            }
+            let total = &mut totals[at];
+            total.reads += f64::from(*reads);
+            total.writes += f64::from(*writes);
+            total.refused += f64::from(*refused);
+            if *refused > 0.0 {
+                total.closed.reads += f64::from(*reads);
+                total.closed.writes += f64::from(*writes);
+                total.closed.seconds += end - start;
+            }
         }
-        let total = &mut totals[at];
-        total.reads += f64::from(*reads);
-        total.writes += f64::from(*writes);
-        total.refused += f64::from(*refused);
+        start = *end;
     }
     totals
+}
+
+/// Seconds of the steps in which something was offered.
+pub(crate) fn loaded_seconds(series: &[Point]) -> f64 {
+    let starts = std::iter::once(0.0).chain(series.iter().map(|point| point.seconds));
+    let steps = starts.zip(series).filter(|(_, point)| point.offered > 0.0);
+    steps.map(|(start, point)| point.seconds - start).sum()
 }
 
 /// How often another partition became the one that refused the most.

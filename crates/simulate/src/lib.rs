@@ -26,6 +26,7 @@ mod partitions;
 mod picture;
 mod read;
 mod record;
+mod recorded_capacity;
 mod recorded_load;
 mod recorded_scenario;
 mod replay;

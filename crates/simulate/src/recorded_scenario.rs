@@ -1,14 +1,17 @@
 //! The scenario of a gateway's recording that is given without one: its tables, a workload for each
 //! kind of request, and the remedies that act on recorded requests.
 //!
-//! The capacity of a table is in no request. It is assumed as `heatsink shards` does: four times
-//! what is asked of it, on demand. A scenario of one's own that names the trace says otherwise.
+//! The capacity of a table is in no request. Where the table was seen to refuse requests that no
+//! key explains, it is what the table took meanwhile. Else it is assumed as `heatsink shards` does:
+//! four times what is asked of it, on demand. A scenario of one's own that names the trace says
+//! otherwise.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use heatsink_trace::{Operation, read};
 
-use crate::numbers::grouped;
+use crate::numbers::{grouped, percent};
+use crate::recorded_capacity::Recorded;
 use crate::recorded_load::WINDOW;
 use crate::scenario::Fault;
 
@@ -30,7 +33,9 @@ pub fn scenario_of_trace(file: &str, text: &str, skip_bad: bool) -> Result<Strin
     let mut workloads: BTreeSet<(&str, Option<&str>, &str)> = BTreeSet::new();
     let mut windows: HashMap<(&str, u64), (f64, f64)> = HashMap::new();
     let (mut requests, mut last) = (0, 0);
+    let mut recorded = Recorded::default();
     for access in &trace.accesses {
+        recorded.add(access);
         let writes = matches!(access.op, Operation::Put | Operation::Update);
         workloads.insert((&*access.table, access.index.as_deref(), word(access.op)));
         requests += u64::from(access.weight);
@@ -52,11 +57,17 @@ pub fn scenario_of_trace(file: &str, text: &str, skip_bad: bool) -> Result<Strin
     }
     let seconds = last / 1_000_000 + 1;
     let about = format!(
-        "Recorded traffic: {} requests in {} s; tables are assumed to take four times as much",
+        "Recorded traffic: {} requests in {} s; tables are assumed to take four times as much, where they were not seen to refuse any",
         grouped(requests as f64),
         grouped(seconds as f64)
     );
-    let mut scenario = format!("about = {}\nduration = \"{seconds}s\"\nstrict_keys = true\n", quoted(&about));
+    let measured =
+        format!("{} of all requests were throttled in the recording", percent(recorded.refused_share()));
+    let mut scenario = format!(
+        "about = {}\nmeasured = {}\nduration = \"{seconds}s\"\nstrict_keys = true\n",
+        quoted(&about),
+        quoted(&measured)
+    );
     for (table, (reads, writes)) in &tables {
         let units = |busiest: f64, least: f64| (busiest * ROOM).max(least).min(MOST).ceil();
         let local = trace.tables.iter().any(|known| known.name == *table && known.local_index);
@@ -66,6 +77,11 @@ pub fn scenario_of_trace(file: &str, text: &str, skip_bad: bool) -> Result<Strin
             units(*reads, NEW_TABLE.0),
             units(*writes, NEW_TABLE.1)
         );
+        for (side, writes) in [("read", false), ("write", true)] {
+            if let Some(limit) = recorded.limit(table, writes) {
+                scenario += &format!("{side} = {}\n", limit.round());
+            }
+        }
         let indexes: BTreeSet<&str> =
             workloads.iter().filter(|(of, _, _)| of == table).filter_map(|(_, index, _)| *index).collect();
         for index in indexes {

@@ -14,6 +14,9 @@ pub struct Report {
     /// Where its figures come from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// What was measured on AWS, or in the recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<String>,
     /// Virtual seconds of each run.
     pub seconds: f64,
     /// Lines of traces that were left out because they cannot be read.
@@ -37,9 +40,11 @@ pub struct Run {
     pub throttled: u64,
     /// Throttled over offered; 0 without requests.
     pub throttled_share: f64,
-    /// Write units consumed per second, tables and indexes.
+    /// Seconds of the steps in which something was offered.
+    pub loaded_seconds: f64,
+    /// Write units consumed per second of the loaded time, tables and indexes.
     pub write_units_per_s: f64,
-    /// Read units consumed per second, tables and indexes.
+    /// Read units consumed per second of the loaded time, tables and indexes.
     pub read_units_per_s: f64,
     /// 99th percentile of all requests in milliseconds, retries included: a model, see the
     /// documentation.

@@ -21,6 +21,7 @@ pub fn simulate(loaded: &Loaded, progress: &mut dyn FnMut(f64)) -> Report {
         scenario: loaded.name.clone(),
         about: scenario.about.clone(),
         source: scenario.source.clone(),
+        measured: scenario.measured.clone(),
         seconds: scenario.duration.as_seconds(),
         skipped_lines: loaded.skipped,
         late_lines: loaded.late,

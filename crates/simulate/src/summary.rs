@@ -37,6 +37,10 @@ pub(crate) fn summary(
     let workloads: Vec<Load> =
         (0..loaded.scenario.workload.len()).filter_map(|nth| load(loaded, record, &services, nth)).collect();
     let series = series(record, resources);
+    let loaded_seconds = diagnosis::loaded_seconds(&series);
+    // The same units over the loaded time.
+    let a_loaded_second =
+        |mean: f64| if loaded_seconds > 0.0 { mean * seconds / loaded_seconds } else { 0.0 };
     let heat: Vec<Map> = maps(record, resources);
     Run {
         name: display::name(remedy),
@@ -44,8 +48,9 @@ pub(crate) fn summary(
         accepted: all.accepted,
         throttled: all.offered - all.accepted,
         throttled_share: share(all),
-        write_units_per_s: units.iter().map(|(_, writes)| writes).sum(),
-        read_units_per_s: units.iter().map(|(reads, _)| reads).sum(),
+        loaded_seconds,
+        write_units_per_s: a_loaded_second(units.iter().map(|(_, writes)| writes).sum()),
+        read_units_per_s: a_loaded_second(units.iter().map(|(reads, _)| reads).sum()),
         p99_ms: quantile(&latencies, 0.99),
         usd_per_month: months.sum::<f64>() + cost::extra(remedy),
         partitions: series.last().map_or(0, |point| point.partitions),

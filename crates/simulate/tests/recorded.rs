@@ -15,13 +15,15 @@ const SECONDS: u64 = 60;
 struct Traffic {
     weight: u32,
     lines: Vec<u8>,
+    /// Of so many requests one was throttled; 0 for none.
+    throttled: u64,
 }
 
 impl Traffic {
     fn new(weight: u32) -> Traffic {
         let mut lines = Vec::new();
         Line::Trace(Header { version: VERSION, ..Header::default() }).write(&mut lines);
-        Traffic { weight, lines }
+        Traffic { weight, lines, throttled: 0 }
     }
 
     /// `rate` requests a second; `sort`: what tells the nth of them from others.
@@ -43,11 +45,19 @@ impl Traffic {
                 bytes: if op == Operation::Query { 40_000 } else { 400 },
                 items: if op == Operation::Query { 100 } else { 1 },
                 strong: false,
-                throttled: false,
+                throttled: self.throttled > 0 && nth % self.throttled == 0,
                 weight: self.weight,
             };
             Line::Access(access).write(&mut self.lines);
         }
+    }
+
+    /// The scenario that is made of it.
+    fn scenario(&self) -> String {
+        let mut lines = self.lines.clone();
+        let us = SECONDS * 1_000_000;
+        Line::End(End { us, recorded: 0, dropped: 0, because: Ended::Stopped }).write(&mut lines);
+        scenario_of_trace("t", &String::from_utf8(lines).unwrap(), false).unwrap()
     }
 
     fn report(mut self) -> Report {
@@ -126,4 +136,26 @@ fn pages_over_shards_cost_what_the_gateway_would_pay() {
     assert_eq!((of("nothing").units_per_request, of("nothing").requests_per_request), (5.0, 1));
     let sharded = of("write sharding, N = 10");
     assert_eq!((sharded.units_per_request, sharded.requests_per_request), (10.0, 10));
+}
+
+#[test]
+fn a_table_that_refused_takes_what_it_took_and_a_full_partition_says_nothing_of_it() {
+    let mut table = Traffic { throttled: 5, ..Traffic::new(1) };
+    for key in 0..10 {
+        table.add(Operation::Put, &format!("warm-{key}"), 100, scattered);
+    }
+    let scenario = table.scenario();
+    assert!(
+        scenario.contains("measured = \"20.0 % of all requests were throttled in the recording\""),
+        "{scenario}"
+    );
+    assert!(scenario.contains("\nwrite = 800\n") && !scenario.contains("\nread = "), "{scenario}");
+    let report = table.report();
+    let share = run(&report, "nothing").throttled_share;
+    assert!((share - 0.2).abs() < 0.02, "{share}");
+
+    let mut partition = Traffic { throttled: 5, ..Traffic::new(1) };
+    partition.add(Operation::Put, "hot", 1_250, scattered);
+    let scenario = partition.scenario();
+    assert!(!scenario.contains("\nwrite = "), "{scenario}");
 }

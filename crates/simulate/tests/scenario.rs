@@ -165,6 +165,17 @@ fn what_takes_too_much_is_refused_with_the_figure_and_the_way_out() {
     let expected =
         "s.toml:12: workload[1].rate: all runs together would draw about 2,678 billion requests one by one";
     assert!(found.starts_with(expected), "{found}");
+    // Requests that wait for their next attempt, of many keys and of one.
+    let again = |rate: &str, key: &str| {
+        let client = "[client]\nreoffer = true\n[[table]]";
+        let offered = GOOD.replacen("[[table]]", client, 1).replace("\"10s\"", "\"5m\"");
+        fault(&offered.replace("rate = 100\n", &format!("rate = {rate}\n")).replace("key = \"k\"", key))
+    };
+    let found = again("1_000_000", many);
+    assert!(found.contains("client: that takes about") && found.contains("of memory"), "{found}");
+    assert!(found.contains("fewer attempts"), "{found}");
+    assert_eq!(again("5_000", many), "no fault");
+    assert_eq!(again("1_000_000", "key = \"k\"\nsort = \"one\""), "no fault");
     // The same rate on one item is counted many at a time.
     assert_eq!(fault(&long.replace("key = \"k\"", "key = \"k\"\nsort = \"one\"")), "no fault");
 }

@@ -160,6 +160,9 @@ fn words(report: &Report) -> String {
         }
     }
     let mut text = format!("{}\n{}", report.about, screen::drawn(table, &[2, 3, 4, 5, 6, 7]));
+    if let Some(measured) = &report.measured {
+        text.push_str(&format!("Measured: {measured}.\n"));
+    }
     let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
     for run in &report.runs {
         match told.iter_mut().find(|(diagnosis, _)| *diagnosis == run.diagnosis) {

@@ -15,6 +15,8 @@ pub struct Scenario {
     pub about: String,
     /// Where its figures come from.
     pub source: Option<String>,
+    /// What was measured, on AWS or in the recording, to be read beside the result.
+    pub measured: Option<String>,
     /// Every random draw follows from it. Default: 1.
     #[serde(default = "one")]
     pub seed: u64,
