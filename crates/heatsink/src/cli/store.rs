@@ -16,8 +16,24 @@ use super::server_store::ServerStore;
 use super::{ask_server, operator_socket};
 use crate::exit::Exit;
 
-/// The region that the embedded store stands for.
+/// The region that the embedded store stands for where the environment names none.
 const EMBEDDED_REGION: &str = "us-east-1";
+/// What names it, as for AWS's own tools.
+const REGION_VARIABLES: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
+
+/// The region that the embedded store stands for.
+fn region() -> Result<String, Exit> {
+    let named = |name: &&str| std::env::var(name).ok().filter(|region| !region.is_empty());
+    let Some(name) = REGION_VARIABLES.iter().find(|name| named(name).is_some()) else {
+        return Ok(EMBEDDED_REGION.to_owned());
+    };
+    let region = named(name).unwrap_or_default();
+    let is_known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    match region.len() <= 32 && region.chars().all(is_known) {
+        true => Ok(region),
+        false => Err(Exit::usage(format!("{name} is no region: {region:?}; expected one like eu-west-1"))),
+    }
+}
 
 /// Where the data lies.
 pub enum DataLocation {
@@ -63,11 +79,11 @@ pub async fn embedded(
         }
         None => Exit::software(format!("cannot start the embedded store: {}", said(error))),
     };
-    let mut engine = engine.map_err(cannot)?;
+    let region = region()?;
+    let mut engine = engine.map_err(cannot)?.in_region(&region);
     if let Some(address) = address {
         engine = engine.served_at(&address.to_string());
     }
-    let region = EMBEDDED_REGION.to_owned();
     let Some(quotas) = partitions else {
         return Ok(Opened { store: Arc::new(engine), region, place, partitions: None });
     };

@@ -14,7 +14,7 @@ pub const LATE: &str = "late";
 pub fn step(rng: &mut Rng, table: &Table, first: &Table) -> (Operation, Json) {
     let named = json!({"TableName": table.name});
     // The engine's own ARNs.
-    let resource = format!("arn:aws:dynamodb:dynoxide:000000000000:table/{}", table.name);
+    let resource = format!("arn:aws:dynamodb:us-east-1:000000000000:table/{}", table.name);
     match rng.u32(..14) {
         0..=1 => (Operation::DescribeTable, named),
         2 if rng.bool() => (Operation::ListTables, json!({"Limit": rng.u32(1..6)})),

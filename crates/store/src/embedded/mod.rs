@@ -18,6 +18,7 @@ mod key_condition;
 mod pages;
 mod query_end;
 mod refusal;
+mod region;
 mod stream_schema;
 mod streams;
 mod synchronous;
@@ -53,6 +54,8 @@ pub struct Embedded {
     evaluator: Evaluator,
     /// Host and port of its endpoint.
     address: Arc<str>,
+    /// The region in ARNs.
+    region: Arc<str>,
 }
 
 impl Embedded {
@@ -97,13 +100,24 @@ impl Embedded {
     }
 
     fn of(worker: Worker) -> Result<Self, Error> {
-        Ok(Embedded { worker, evaluator: Evaluator::start()?, address: "localhost".into() })
+        Ok(Embedded {
+            worker,
+            evaluator: Evaluator::start()?,
+            address: "localhost".into(),
+            region: region::DEFAULT.into(),
+        })
     }
 
     /// Sets the host and port of the endpoint: the answer of `DescribeEndpoints`.
     #[must_use]
     pub fn served_at(self, address: &str) -> Self {
         Embedded { address: address.into(), ..self }
+    }
+
+    /// Sets the region that the ARNs of its tables, indexes and streams name; `us-east-1` without.
+    #[must_use]
+    pub fn in_region(self, region: &str) -> Self {
+        Embedded { region: region.into(), ..self }
     }
 
     /// Answers operations that the engine does not have.
@@ -276,6 +290,17 @@ fn finish(operation: Operation, done: Done) -> Result<Bytes, Error> {
 
 impl Store for Embedded {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        let answer = self.carry_out(operation, body);
+        if !region::names(operation) {
+            return answer;
+        }
+        async move { Ok(region::put(operation, &answer.await?, &self.region)) }.boxed()
+    }
+}
+
+impl Embedded {
+    /// Carries a request out; the answer has the engine's own region.
+    fn carry_out(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         if describe::answers(operation) || streams::answers(operation) {
             return self.describe(operation, body);
         }

@@ -7,6 +7,7 @@ mod files;
 mod legacy_conditions;
 mod model;
 mod query_end;
+mod region;
 mod stall;
 mod support;
 mod tokens;
