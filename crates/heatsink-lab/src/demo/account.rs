@@ -212,10 +212,12 @@ impl Account {
             let last = read(&item.last);
             count.accepted += u64::from(accepted);
             count.unknown += u64::from(unknown);
-            // An item that may hold more than the account says has writes of unknown outcome.
+            // A write of unknown outcome may take effect at any time.
             let (lost, unexpected) = match found.get(&nth) {
                 None => (old || accepted > 0, false),
-                Some(Holds::Write(number)) => (number + 1 < last, number + 1 > last && unknown == 0),
+                Some(Holds::Write(number)) => {
+                    (number + 1 < last && unknown == 0, number + 1 > last && unknown == 0)
+                }
                 Some(Holds::Sum(sum)) => (*sum < accepted, *sum > accepted + unknown),
                 Some(Holds::Nothing) => (false, !old),
             };
@@ -267,6 +269,7 @@ mod tests {
         assert_eq!(is(&[Accepted, Accepted], Some(Holds::Write(0))), (1, 0));
         assert_eq!(is(&[Accepted, Refused], Some(Holds::Write(1))), (0, 1));
         assert_eq!(is(&[Accepted, Unknown], Some(Holds::Write(1))), (0, 0));
+        assert_eq!(is(&[Unknown, Accepted], Some(Holds::Write(0))), (0, 0));
         assert_eq!(is(&[Accepted], None), (1, 0));
         assert_eq!(is(&[Refused], None), (0, 0));
         assert_eq!(is(&[], Some(Holds::Nothing)), (0, 1));

@@ -47,6 +47,14 @@ pub fn burn(intervals: &[Interval]) -> Option<Burn> {
     Some(Burn { first_refusal: millis(first), relieved: relieved.map(millis) })
 }
 
+/// The share of the seconds in which less than nine tenths of `per_second` items were sent: then the
+/// machine is too slow for the load, and nothing follows from it.
+pub fn late_share(sent_by_second: &[u32], per_second: f64) -> f64 {
+    let late = sent_by_second.iter().filter(|sent| f64::from(**sent) < 0.9 * per_second).count();
+    #[allow(clippy::cast_precision_loss, reason = "seconds")]
+    if sent_by_second.is_empty() { 0.0 } else { late as f64 / sent_by_second.len() as f64 }
+}
+
 /// The share refused between two moments, in milliseconds.
 pub fn share(intervals: &[Interval], from: u32, to: u32) -> f64 {
     let to = interval(to).min(intervals.len());
@@ -79,6 +87,11 @@ mod tests {
         assert_eq!(burnt, Burn { first_refusal: 1_000, relieved: Some(5_900) });
         assert_eq!(burn(&of(&[0, 30, 0, 0])).unwrap().relieved, None);
         assert_eq!(burn(&of(&[0, 0])), None);
+    }
+
+    #[test]
+    fn a_load_that_the_machine_cannot_send_is_late() {
+        assert!((late_share(&[100, 89, 95, 130], 100.0) - 0.25).abs() < 1e-9);
     }
 
     #[test]

@@ -87,6 +87,7 @@ pub async fn run(env: Arc<dyn Env>, options: Options, output: Output) -> Result<
         seconds,
         slow,
         requests: offer.per_second(),
+        items: offer.subjects().iter().map(|one| f64::from(one.per_second * one.items_each())).sum(),
         partitions: partitions.count(),
     };
     let bars = Bars::new("the load", seconds, PARTITION_WRITES, output);

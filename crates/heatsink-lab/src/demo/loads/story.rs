@@ -13,6 +13,9 @@ use super::traffic::Offer;
 use super::watch::{Change, Seen};
 use crate::demo::account::{Count, Interval, SECOND};
 
+/// Seconds in which the load may be late, as a share of all.
+const LATE: f64 = 0.1;
+
 /// What was asked for.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Settings {
@@ -28,6 +31,8 @@ pub struct Settings {
     pub slow: u32,
     /// Requests a second.
     pub requests: u64,
+    /// Items a second: a batch has 25.
+    pub items: f64,
     /// Partitions of the table.
     pub partitions: usize,
 }
@@ -78,6 +83,8 @@ impl Key {
 pub struct Story {
     /// What was asked for.
     pub settings: Settings,
+    /// The share of the seconds in which less than nine tenths of the load were sent.
+    pub late_share: f64,
     /// From the first refusal of a hot key until all that burned were relieved; none if one was not,
     /// or none burned.
     pub relief_ms: Option<u32>,
@@ -163,7 +170,12 @@ impl Story {
         let mut count = Count::default();
         keys.iter().for_each(|key| count.add(key.count));
         let names = |of: &dyn Fn(&&Key) -> bool| keys.iter().filter(of).map(|key| key.name.clone()).collect();
+        let mut sent = vec![0; keys.first().map_or(0, |key| key.seconds.len())];
+        for key in &keys {
+            sent.iter_mut().zip(&key.seconds).for_each(|(sum, second)| *sum += second.offered);
+        }
         Story {
+            late_share: measure::late_share(&sent, settings.items),
             settings,
             relief_ms: last.and_then(since),
             decided_ms: changes.iter().map(|change| change.decided_ms).min().and_then(since),
@@ -183,6 +195,12 @@ impl Story {
 
     /// Why the load did not show what it is to show, in words; `None` if it did.
     pub fn fault(&self) -> Option<String> {
+        if self.late_share > LATE {
+            return Some(format!(
+                "the machine could not send the load in {:.0} % of its seconds; ask for a higher --slow",
+                self.late_share * 100.0
+            ));
+        }
         if !self.count.is_exact() {
             return Some("what was written is not what was found".to_owned());
         }
