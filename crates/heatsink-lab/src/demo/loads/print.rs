@@ -24,7 +24,8 @@ fn name(load: Load) -> String {
 impl Story {
     /// The sentences.
     pub fn print(&self) -> String {
-        let Settings { load, gateways, idle, seconds: long, slow, requests, items, partitions } = self.settings;
+        let Settings { load, gateways, idle, seconds: long, slow, requests, items, partitions } =
+            self.settings;
         let pace = if slow > 1 { format!("; each second took {slow}") } else { String::new() };
         let mut lines = vec![format!(
             "{}: {requests} requests/s for {items:.0} items/s, for {long} s, through {gateways} gateway(s) that were up for {idle} s; {partitions} partitions{pace}.",
