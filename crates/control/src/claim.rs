@@ -1,15 +1,20 @@
-//! A worker's claim on a table. While the claim holds, the worker's writes succeed. Once another
-//! worker has taken over, none of them succeeds, however late it arrives.
+//! A worker's claim on a table, or on one key of it. While the claim holds, the worker's writes
+//! succeed. Once another worker has taken over, none of them succeeds, however late it arrives.
 //!
 //! Each write is a transaction that also checks an item of the claim in the registry (a
 //! **permit**). A worker that takes over deletes the permits and writes its own in one transaction,
 //! so the store refuses a write that was sent before and arrives afterwards. A claim has several
 //! permits, because two transactions that check one item at the same time conflict.
 //!
-//! The table's **holder** item names the claim in force and its number of permits. A claim is taken
-//! under one version of the table's record, so a worker that resumes late cannot take one.
+//! The **holder** item of the table, or of the key, names the claim in force and its number of
+//! permits. A claim is taken under one version of the table's record, or of the key's, so a worker
+//! that resumes late cannot take one. Keys have claims of their own, because several of a table
+//! move at a time. Who claims a key ends the claim on its table first: that of a repair, or of a
+//! build that knows no others.
 //!
 //! Not here: what workers write (`adopt`); how gateways learn of a change.
+
+mod transact;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,6 +25,8 @@ use futures::lock::{Mutex, MutexGuard};
 use heatsink_dynamo::{Code, Error, Operation};
 use serde_json::{Value as Json, json};
 
+use self::transact::transact;
+use crate::key_record::KeyRecord;
 use crate::record::{Record, SORT};
 use crate::registry::Registry;
 
@@ -33,15 +40,17 @@ const FEW_PERMITS: usize = 4;
 const PERMIT: &str = "worker";
 const HOLDER: &str = "claim";
 
-/// How often a transaction that conflicted or was throttled is retried: some two minutes.
-const ATTEMPTS: u32 = 80;
-/// The longest pause between two retries.
+/// The longest pause between two retries: of a claim, and of a write under it. Writes of items meet
+/// the clients of a partition that may burn, and clients retry soon: who pauses for longer than
+/// they do comes to nothing there. How many are sent is the worker's affair.
 const LONGEST: Duration = Duration::from_secs(2);
+const LONGEST_OF_WRITES: Duration = Duration::from_millis(50);
 
-/// The right to write items of one table.
+/// The right to write items of one table, or of one key.
 pub struct Claim {
     registry: Registry,
-    id: String,
+    /// The primary key of the holder item.
+    holder: Json,
     name: String,
     run: String,
     permits: Vec<Mutex<()>>,
@@ -98,9 +107,19 @@ pub async fn is_possible(registry: &Registry) -> Result<bool, Error> {
 /// # Errors
 /// The store's.
 pub(crate) async fn is_held(registry: &Registry, id: &str) -> Result<bool, Error> {
-    let body = json!({ "TableName": registry.name(), "Key": holder(id), "ConsistentRead": true });
-    let found = registry.call_patiently(Operation::GetItem, body).await;
-    Ok(found.map_err(|error| registry.failed(error))?.get("Item").is_some())
+    let found = held_by(registry, &of_table(id)).await;
+    Ok(found.map_err(|error| registry.failed(error))?.is_some())
+}
+
+/// What a claim is on.
+struct On<'a> {
+    /// The primary key of its holder item.
+    holder: Json,
+    /// The primary key of the record under which it is taken, and the version of that.
+    record: Json,
+    version: u64,
+    /// The table's name.
+    name: &'a str,
 }
 
 impl Claim {
@@ -116,66 +135,91 @@ impl Claim {
         writes: usize,
     ) -> BoxFuture<'a, Result<Self, ClaimError>> {
         async move {
-            let permits = writes.clamp(1, MOST_PERMITS);
-            match Self::take_with(registry, record, permits).await {
-                Err(ClaimError::Store(error))
-                    if error.code == Code::ValidationException && permits > FEW_PERMITS =>
-                {
-                    Self::take_with(registry, record, FEW_PERMITS).await
-                }
-                taken => taken,
-            }
+            let on = On {
+                holder: of_table(&record.id),
+                record: json!({ "pk": { "S": record.id }, "sk": { "S": SORT } }),
+                version: record.version,
+                name: &record.name,
+            };
+            Self::take_on(registry, &on, writes).await
         }
         .boxed()
     }
 
-    async fn take_with(registry: &Registry, record: &Record, permits: usize) -> Result<Self, ClaimError> {
-        let run = format!("{:016x}", registry.env().random());
-        let body = json!({ "TableName": registry.name(), "Key": holder(&record.id), "ConsistentRead": true });
-        let before = registry.call_patiently(Operation::GetItem, body).await?;
-        let before = &before["Item"];
+    /// Claims one key of a table, whose record is `key`. The previous holder of the key, and that
+    /// of the table, lose their claims.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn take_key<'a>(
+        registry: &'a Registry,
+        table: &'a Record,
+        key: &'a KeyRecord,
+        writes: usize,
+    ) -> BoxFuture<'a, Result<Self, ClaimError>> {
+        async move {
+            end_of(registry, &of_table(&table.id)).await?;
+            let sort = KeyRecord::place(&key.key, key.key_type)?.sort;
+            let on = On {
+                holder: of_key(&table.id, &sort),
+                record: json!({ "pk": { "S": table.id }, "sk": { "S": sort } }),
+                version: key.version,
+                name: &table.name,
+            };
+            Self::take_on(registry, &on, writes).await
+        }
+        .boxed()
+    }
 
+    async fn take_on(registry: &Registry, on: &On<'_>, writes: usize) -> Result<Self, ClaimError> {
+        let permits = writes.clamp(1, MOST_PERMITS);
+        match Self::take_with(registry, on, permits).await {
+            Err(ClaimError::Store(error))
+                if error.code == Code::ValidationException && permits > FEW_PERMITS =>
+            {
+                Self::take_with(registry, on, FEW_PERMITS).await
+            }
+            taken => taken,
+        }
+    }
+
+    async fn take_with(registry: &Registry, on: &On<'_>, permits: usize) -> Result<Self, ClaimError> {
+        let run = format!("{:016x}", registry.env().random());
+        let before = held_by(registry, &on.holder).await?;
         let since = registry.env().unix_millis().to_string();
         let mut put = json!({
             "TableName": registry.name(),
             "Item": {
-                "pk": holder(&record.id)["pk"], "sk": { "S": HOLDER }, "run": { "S": run }, "permits": { "N": permits.to_string() },
-                "name": { "S": record.name }, "since": { "N": since },
+                "pk": on.holder["pk"], "sk": on.holder["sk"], "run": { "S": run }, "permits": { "N": permits.to_string() },
+                "name": { "S": on.name }, "since": { "N": since },
             },
             "ConditionExpression": "attribute_not_exists(pk)",
         });
-        if let Some(run) = before["run"]["S"].as_str() {
-            put["ConditionExpression"] = json!("#r = :r");
-            put["ExpressionAttributeNames"] = json!({ "#r": "run" });
-            put["ExpressionAttributeValues"] = json!({ ":r": { "S": run } });
+        if let Some(before) = &before {
+            before.is_run_of(&mut put);
         }
         let check = json!({
-            "TableName": registry.name(), "Key": { "pk": { "S": record.id }, "sk": { "S": SORT } }, "ConditionExpression": "#v = :v",
-            "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": record.version.to_string() } },
+            "TableName": registry.name(), "Key": on.record, "ConditionExpression": "#v = :v",
+            "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": on.version.to_string() } },
         });
         let mut actions = vec![json!({ "ConditionCheck": check }), json!({ "Put": put })];
-        let old = before["permits"]["N"].as_str().and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
-        let old_run = before["run"]["S"].as_str().unwrap_or_default();
-        actions.extend(
-            (0..old.min(MOST_PERMITS))
-                .map(|at| json!({ "Delete": { "TableName": registry.name(), "Key": permit(old_run, at) } })),
-        );
+        actions.extend(before.iter().flat_map(|before| before.deletions(registry)));
         actions.extend((0..permits).map(|at| {
             let mut item = permit(&run, at);
-            item["name"] = json!({ "S": record.name });
+            item["name"] = json!({ "S": on.name });
             json!({ "Put": { "TableName": registry.name(), "Item": item } })
         }));
         let claim = Claim {
             registry: registry.clone(),
-            id: record.id.clone(),
-            name: record.name.clone(),
+            holder: on.holder.clone(),
+            name: on.name.to_owned(),
             permits: (0..permits).map(|_| Mutex::new(())).collect(),
             next: AtomicUsize::new(0),
             run,
         };
         // With a token, so that a copy of this request that arrives after the end of the claim does
         // not restore it.
-        match transact(registry, actions, Some(&claim.run)).await? {
+        match transact(registry, actions, Some(&claim.run), LONGEST).await? {
             Written::Done => Ok(claim),
             Written::Refused(_) => Err(claim.lost()),
         }
@@ -194,7 +238,7 @@ impl Claim {
             });
             let mut checked = vec![json!({ "ConditionCheck": check })];
             checked.extend(actions);
-            match transact(&self.registry, checked, None).await? {
+            match transact(&self.registry, checked, None, LONGEST_OF_WRITES).await? {
                 Written::Done => Ok(Written::Done),
                 Written::Refused(failed) if failed.contains(&0) => Err(self.lost()),
                 Written::Refused(failed) => Ok(Written::Refused(failed.into_iter().map(|at| at - 1).collect())),
@@ -229,15 +273,8 @@ impl Claim {
     /// [`ClaimError::TakenOver`] where another worker has the table already.
     pub fn end(self) -> BoxFuture<'static, Result<(), ClaimError>> {
         async move {
-            let delete = json!({
-                "TableName": self.registry.name(), "Key": holder(&self.id), "ConditionExpression": "#r = :r",
-                "ExpressionAttributeNames": { "#r": "run" }, "ExpressionAttributeValues": { ":r": { "S": self.run } },
-            });
-            let mut actions = vec![json!({ "Delete": delete })];
-            actions.extend((0..self.permits.len()).map(
-                |at| json!({ "Delete": { "TableName": self.registry.name(), "Key": permit(&self.run, at) } }),
-            ));
-            match transact(&self.registry, actions, None).await? {
+            let held = Held { run: self.run.clone(), permits: self.permits.len() };
+            match held.end(&self.registry, &self.holder).await? {
                 Written::Done => Ok(()),
                 Written::Refused(_) => Err(self.lost()),
             }
@@ -254,79 +291,77 @@ impl Claim {
     }
 }
 
-fn holder(id: &str) -> Json {
+/// A claim as its holder item names it.
+struct Held {
+    run: String,
+    permits: usize,
+}
+
+impl Held {
+    /// Makes an action on the holder item conditional on this claim.
+    fn is_run_of(&self, action: &mut Json) {
+        action["ConditionExpression"] = json!("#r = :r");
+        action["ExpressionAttributeNames"] = json!({ "#r": "run" });
+        action["ExpressionAttributeValues"] = json!({ ":r": { "S": self.run } });
+    }
+
+    /// The deletions of its permits.
+    fn deletions(&self, registry: &Registry) -> impl Iterator<Item = Json> {
+        let delete = |at| json!({ "Delete": { "TableName": registry.name(), "Key": permit(&self.run, at) } });
+        (0..self.permits.min(MOST_PERMITS)).map(delete)
+    }
+
+    /// Deletes it, if it is still the one of that holder item.
+    async fn end(&self, registry: &Registry, holder: &Json) -> Result<Written, Error> {
+        let mut delete = json!({ "TableName": registry.name(), "Key": holder });
+        self.is_run_of(&mut delete);
+        let mut actions = vec![json!({ "Delete": delete })];
+        actions.extend(self.deletions(registry));
+        transact(registry, actions, None, LONGEST).await
+    }
+}
+
+/// The claim of a holder item, if there is one.
+async fn held_by(registry: &Registry, holder: &Json) -> Result<Option<Held>, Error> {
+    let body = json!({ "TableName": registry.name(), "Key": holder, "ConsistentRead": true });
+    let found = registry.call_patiently(Operation::GetItem, body).await?;
+    Ok(found.get("Item").map(|item| Held {
+        run: item["run"]["S"].as_str().unwrap_or_default().to_owned(),
+        permits: item["permits"]["N"].as_str().and_then(|text| text.parse().ok()).unwrap_or(0),
+    }))
+}
+
+/// Ends whatever claim a holder item names.
+async fn end_of(registry: &Registry, holder: &Json) -> Result<(), Error> {
+    while let Some(held) = held_by(registry, holder).await? {
+        if held.end(registry, holder).await? == Written::Done {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Ends the claims on a key and on its table, whoever has them: nothing that was sent under them
+/// lands any more. Who may take another one decides the key's record.
+///
+/// # Errors
+/// The store's.
+pub async fn end_of_key(registry: &Registry, table_id: &str, key: &KeyRecord) -> Result<(), Error> {
+    let sort = KeyRecord::place(&key.key, key.key_type)?.sort;
+    end_of(registry, &of_table(table_id)).await?;
+    end_of(registry, &of_key(table_id, &sort)).await
+}
+
+/// The primary key of a table's holder item.
+fn of_table(id: &str) -> Json {
     json!({ "pk": { "S": format!("worker:{id}") }, "sk": { "S": HOLDER } })
+}
+
+/// The primary key of the holder item of a key, whose record has that sort key.
+fn of_key(id: &str, sort: &str) -> Json {
+    json!({ "pk": { "S": format!("worker:{id}/{sort}") }, "sk": { "S": HOLDER } })
 }
 
 fn permit(run: &str, at: usize) -> Json {
     json!({ "pk": { "S": format!("worker:{run}.{at}") }, "sk": { "S": PERMIT } })
-}
-
-/// One transaction, retried with jittered backoff while it conflicts or is throttled.
-async fn transact(registry: &Registry, actions: Vec<Json>, token: Option<&str>) -> Result<Written, Error> {
-    let mut body = json!({ "TransactItems": actions });
-    if let Some(token) = token {
-        body["ClientRequestToken"] = json!(token);
-    }
-    let mut pause = Duration::from_millis(10);
-    let mut last = None;
-    for _ in 0..ATTEMPTS {
-        let error = match registry.call_patiently(Operation::TransactWriteItems, body.clone()).await {
-            Ok(_) => return Ok(Written::Done),
-            Err(error) => error,
-        };
-        match error.code {
-            Code::TransactionConflictException | Code::TransactionInProgressException => {}
-            Code::TransactionCanceledException => match meaning(&error) {
-                Meaning::Refused(failed) => return Ok(Written::Refused(failed)),
-                Meaning::Conflict => {}
-                Meaning::Throttled => registry.was_throttled(),
-                Meaning::Invalid(why) => return Err(Error::validation(why)),
-                Meaning::Other => return Err(error),
-            },
-            _ => return Err(error),
-        }
-        let jitter = u32::try_from(registry.env().random() % 1_000).unwrap_or(0);
-        registry.env().sleep(pause / 2 + pause * jitter / 2_000).await;
-        pause = (pause * 2).min(LONGEST);
-        last = Some(error);
-    }
-    Err(last.unwrap_or_else(|| Error::internal("no transaction was sent")))
-}
-
-/// Why a transaction was cancelled.
-enum Meaning {
-    /// The conditions of these actions did not hold.
-    Refused(Vec<usize>),
-    Conflict,
-    Throttled,
-    /// The store does not accept an action.
-    Invalid(String),
-    Other,
-}
-
-fn meaning(error: &Error) -> Meaning {
-    let Some(reasons) = error.members.get("CancellationReasons").and_then(Json::as_array) else {
-        return Meaning::Other;
-    };
-    let code = |reason: &Json| reason["Code"].as_str().unwrap_or("None").to_owned();
-    let failed: Vec<usize> = (0..)
-        .zip(reasons)
-        .filter(|(_, why)| code(why) == "ConditionalCheckFailed")
-        .map(|(at, _)| at)
-        .collect();
-    if !failed.is_empty() {
-        return Meaning::Refused(failed);
-    }
-    if let Some(invalid) = reasons.iter().find(|reason| code(reason) == "ValidationError") {
-        return Meaning::Invalid(invalid["Message"].as_str().unwrap_or("an action is not valid").to_owned());
-    }
-    let throttled = ["ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded"];
-    let is_throttled = |reason: &Json| throttled.contains(&code(reason).as_str());
-    let passes = |reason: &Json| ["None", "TransactionConflict"].contains(&code(reason).as_str());
-    match reasons.iter().all(|reason| passes(reason) || is_throttled(reason)) {
-        true if reasons.iter().any(is_throttled) => Meaning::Throttled,
-        true => Meaning::Conflict,
-        false => Meaning::Other,
-    }
 }

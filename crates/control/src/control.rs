@@ -8,7 +8,7 @@ mod table_operations;
 mod view;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -22,6 +22,7 @@ use heatsink_store::Store;
 use crate::fence::{Changer, Fence, Fencing};
 use crate::in_progress::InProgress;
 use crate::inner::{Inner, layouts_unknown};
+use crate::key_record::KeyWrites;
 use crate::lost_registry;
 use crate::memory::Expectation;
 use crate::registry::{NOBODY, Registry};
@@ -110,6 +111,7 @@ impl Control {
                     unsharded: UnshardedTables::default(),
                     whole: Arc::new(Layout::none()),
                     reserved_keys: ReservedKeyMonitor::new(),
+                    key_writes: Mutex::default(),
                 }),
             };
             control.check().await?;
@@ -314,6 +316,19 @@ impl Control {
             // `keep` applies it.
             Err(_) => Ok(changer.publish(table, version).await?.step),
         }
+    }
+
+    /// What writes records of keys of that table in this gateway: one for all who do so at the same
+    /// time.
+    pub fn key_writes(&self, table_id: &str) -> Arc<KeyWrites> {
+        let mut known = self.inner.key_writes.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, writes| writes.strong_count() > 0);
+        if let Some(writes) = known.get(table_id).and_then(Weak::upgrade) {
+            return writes;
+        }
+        let writes = Arc::default();
+        known.insert(table_id.to_owned(), Arc::downgrade(&writes));
+        writes
     }
 
     /// Whether this gateway has seen a registry. One that only forwards ([`Fencing::forwarding`])

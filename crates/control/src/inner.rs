@@ -4,7 +4,7 @@
 //! Not here: the gateway's interface (`control`), how the status of a table is found (`resolve`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use futures::future::{BoxFuture, Shared};
 use heatsink_dynamo::Error;
@@ -13,6 +13,7 @@ use heatsink_layout::Layout;
 
 use crate::fence::{Changer, Fence, Published};
 use crate::in_progress::InProgress;
+use crate::key_record::KeyWrites;
 use crate::registry::Registry;
 use crate::reserved_keys::ReservedKeyMonitor;
 use crate::rules::Rules;
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     /// The layout of keys that no rule names.
     pub whole: Arc<Layout>,
     pub reserved_keys: ReservedKeyMonitor,
+    /// Who writes records of keys here, by table.
+    pub key_writes: Mutex<HashMap<String, Weak<KeyWrites>>>,
 }
 
 /// A look-up in progress, shared by all requests that need it.

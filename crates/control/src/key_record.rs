@@ -9,6 +9,7 @@
 mod form;
 #[cfg(test)]
 mod tests;
+mod writes;
 
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ use serde_json::{Value as Json, json};
 
 use self::form::SORT;
 pub use self::form::{KeyRecord, Move};
+pub(crate) use self::writes::FEW_KEYS;
+pub use self::writes::KeyWrites;
 use crate::record::{ChangedAt, Record};
 use crate::registry::Registry;
 
@@ -135,48 +138,69 @@ impl Registry {
         to: &'a KeyRecord,
     ) -> BoxFuture<'a, Result<Option<(Record, KeyRecord)>, Error>> {
         async move {
-            let version = table.version + 1;
-            let changed = ChangedAt(self.env().unix_millis());
-            let next = Record { version, changed, keys: version, ..table.clone() };
+            let written = self.replace_keys(table, &[(from, to)]).await?;
+            Ok(written.into_iter().next().flatten())
+        }
+        .boxed()
+    }
+
+    /// Writes the records of several keys, each if it still equals what is given with it, and with
+    /// them the table's record, all or none. Returns what [`replace_key`](Self::replace_key) would
+    /// of each.
+    ///
+    /// # Errors
+    /// The store's; `ValidationException` for a number, and for more than the store takes at once.
+    pub(crate) async fn replace_keys(
+        &self,
+        table: &Record,
+        keys: &[(Option<&KeyRecord>, &KeyRecord)],
+    ) -> Result<Vec<Option<(Record, KeyRecord)>>, Error> {
+        let version = table.version + 1;
+        let changed = ChangedAt(self.env().unix_millis());
+        let next = Record { version, changed, keys: version, ..table.clone() };
+        let unchanged = |version: u64| {
+            json!({
+                "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },
+                "ExpressionAttributeValues": { ":v": { "N": version.to_string() } },
+            })
+        };
+        let put = |item: Json, mut put: Json| {
+            put["TableName"] = json!(self.name());
+            put["Item"] = item;
+            json!({ "Put": put })
+        };
+        let mut actions = vec![put(next.item(), unchanged(table.version))];
+        let mut written = Vec::with_capacity(keys.len());
+        for (from, to) in keys {
             let since = match from {
                 Some(from) if from.lies_as(to) => from.since,
                 // It lies as it always did.
                 None if to.moves.as_ref().is_some_and(|moves| moves.phase == Phase::Reserve) => 0,
                 _ => version,
             };
-            let to = KeyRecord { since, ..to.clone() };
-            let unchanged = |version: u64| {
-                json!({
-                    "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },
-                    "ExpressionAttributeValues": { ":v": { "N": version.to_string() } },
-                })
-            };
-            let put = |item: Json, mut put: Json| {
-                put["TableName"] = json!(self.name());
-                put["Item"] = item;
-                json!({ "Put": put })
-            };
+            let to = KeyRecord { since, ..(*to).clone() };
             let of_key = match from {
                 Some(from) => unchanged(from.version),
                 None => json!({ "ConditionExpression": "attribute_not_exists(pk)" }),
             };
-            let body = json!({ "TransactItems": [put(next.item(), unchanged(table.version)), put(to.item(table)?, of_key)] });
-            match self.call_patiently(Operation::TransactWriteItems, body).await {
-                Ok(_) => Ok(Some((next, to))),
-                Err(error)
-                    if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
-                {
-                    // This process may have done it, and the answer was lost. A later change of
-                    // another key would hide that: the key's record tells.
-                    let done = self.key_records(&table.id).await?.contains(&to);
-                    match self.read(&table.id).await? {
-                        Some(found) if done && found.keys >= version => Ok(Some((found, to))),
-                        _ => Ok(None),
-                    }
-                }
-                Err(error) => Err(self.failed(error)),
-            }
+            actions.push(put(to.item(table)?, of_key));
+            written.push(to);
         }
-        .boxed()
+        match self.call_patiently(Operation::TransactWriteItems, json!({ "TransactItems": actions })).await {
+            Ok(_) => Ok(written.into_iter().map(|to| Some((next.clone(), to))).collect()),
+            Err(error)
+                if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
+            {
+                // This process may have done it, and the answer was lost. A later change of another
+                // key would hide that: the keys' records tell.
+                let found = self.key_records(&table.id).await?;
+                let now = self.read(&table.id).await?.filter(|now| now.keys >= version);
+                Ok(written
+                    .into_iter()
+                    .map(|to| Some((now.clone()?, to)).filter(|(_, to)| found.contains(to)))
+                    .collect())
+            }
+            Err(error) => Err(self.failed(error)),
+        }
     }
 }

@@ -167,6 +167,12 @@ impl AdoptionCheckpoint {
 }
 
 impl Record {
+    /// Whether another record of the table says the same of all but records of single keys.
+    pub fn says_as(&self, other: &Record) -> bool {
+        let but_keys = |record: &Record| Record { version: 0, keys: 0, ..record.clone() };
+        but_keys(self) == but_keys(other)
+    }
+
     /// The record as an item of the registry.
     pub(crate) fn item(&self) -> Json {
         let mut item = json!({

@@ -10,6 +10,7 @@ use crate::claim::{self, Claim, ClaimError};
 use crate::describe::Described;
 use crate::in_progress::InProgressGuard;
 use crate::inner::Inner;
+use crate::key_record::{FEW_KEYS, KeyRecord};
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::rules::DesiredLayout;
@@ -161,12 +162,15 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
     inner.changer.begin().await?;
     let begun = inner.in_progress.begin(deleting.version);
     if deleting.version != before.version && !inner.registry.replace(&before, &deleting).await? {
-        return Err(Error::unavailable(
-            format!("Table {name} is being changed by another gateway"),
-            Outcome::NotDone,
-        ));
+        return Err(changed_by_another(name));
     }
+    let (deleting, moving) = shut_movers_out(inner, deleting).await?;
+    let begun = if moving.is_empty() { begun } else { inner.in_progress.begin(deleting.version) };
+    let before = Record { keys: deleting.keys, ..before };
     inner.announce(name, deleting.version).await?;
+    for key in &moving {
+        claim::end_of_key(&inner.registry, &deleting.id, key).await?;
+    }
     if claim::is_held(&inner.registry, &deleting.id).await? {
         // A worker that is slow, or paused, would go on in a table that is made under the name
         // afterwards.
@@ -179,6 +183,34 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         return Err(not_found());
     }
     Ok(Some(Deletion { before, deleting, _begun: begun }))
+}
+
+fn changed_by_another(name: &str) -> Error {
+    Error::unavailable(format!("Table {name} is being changed by another gateway"), Outcome::NotDone)
+}
+
+/// Writes the records of keys that move once more, as they are: no worker that read them before can
+/// claim one of these keys any more. Returns the table's record and theirs.
+async fn shut_movers_out(inner: &Inner, mut table: Record) -> Result<(Record, Vec<KeyRecord>), Error> {
+    let mut shut = Vec::new();
+    if table.keys == 0 {
+        return Ok((table, shut));
+    }
+    let mut moving = inner.registry.key_records(&table.id).await?;
+    moving.retain(|key| key.moves.is_some());
+    for some in moving.chunks(FEW_KEYS) {
+        let next = some.iter().map(|key| KeyRecord { version: key.version + 1, ..key.clone() });
+        let next: Vec<KeyRecord> = next.collect();
+        let keys: Vec<_> = some.iter().map(Some).zip(&next).collect();
+        for written in inner.registry.replace_keys(&table, &keys).await? {
+            let Some((record, key)) = written else { return Err(changed_by_another(&table.name)) };
+            if record.version > table.version {
+                table = record;
+            }
+            shut.push(key);
+        }
+    }
+    Ok((table, shut))
 }
 
 /// Ends the claims of workers on a table: nothing that they have sent or will send lands.

@@ -1,5 +1,6 @@
 //! Publishes a change of the registry, and waits until every gateway knows of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +10,14 @@ use futures::future::BoxFuture;
 use futures::lock::Mutex;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_fence::{Awaits, Bounds, Liveness, Step, Wait};
+use heatsink_fence::{Awaits, Bounds, Head, Liveness, Registration, Step, Wait};
 use heatsink_store::Store;
 
 use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
 use crate::lost_registry;
 use crate::registry::Registry;
+use crate::together::Together;
 
 /// The first pause before the list of gateways is read again while one has yet to acknowledge;
 /// pauses grow up to [`LONGEST_LOOK`].
@@ -46,9 +48,17 @@ struct Known {
     last: Mutex<Option<StoredHead>>,
     /// The gateways: a step need not wait as long for who was silent before.
     liveness: Arc<Mutex<Liveness>>,
+    /// Changes that are to be published: the tables, each with the version of its record.
+    publications: Together<(String, u64), Published>,
+    /// Steps that want to see the list of the gateways.
+    listings: Together<(), Arc<Vec<Registration>>>,
 }
 
+/// The most callers that one write of the head, or one list, serves.
+const SERVED: usize = 1_000;
+
 /// A published change.
+#[derive(Clone)]
 pub(crate) struct Published {
     pub step: Step,
     /// The head that names it.
@@ -226,13 +236,29 @@ impl Changer {
     /// # Errors
     /// Those of the store.
     pub(crate) async fn publish(&self, table: &str, version: u64) -> Result<Published, Error> {
+        let serve = |changes: Vec<(String, u64)>| {
+            async move { Ok(vec![self.publish_all(&changes).await?; changes.len()]) }.boxed()
+        };
+        self.known.publications.ask((table.to_owned(), version), SERVED, serve).await
+    }
+
+    /// Publishes several changes by one write of the head.
+    async fn publish_all(&self, changes: &[(String, u64)]) -> Result<Published, Error> {
+        let mut newest: BTreeMap<&str, u64> = BTreeMap::new();
+        for (table, version) in changes {
+            let known = newest.entry(table).or_insert(*version);
+            *known = (*known).max(*version);
+        }
+        let after = |head: &Head| {
+            newest.iter().fold(head.clone(), |head, (table, version)| head.with(table, *version))
+        };
         for _ in 0..TRIES {
             let last = self.known.last.lock().await.take();
             let stored = match last {
                 Some(last) => last,
                 None => self.found().await?,
             };
-            let head = StoredHead { head: stored.head.with(table, version), ..stored.clone() };
+            let head = StoredHead { head: after(&stored.head), ..stored.clone() };
             let sent = self.registry.env().now();
             if self.registry.write_head(Some(&stored), &head).await? {
                 *self.known.last.lock().await = Some(head.clone());
@@ -255,10 +281,9 @@ impl Changer {
         let mut step = step.knowing(self.known.liveness.lock().await.clone());
         let (mut pause, mut failures) = (LOOK, 0);
         loop {
-            match self.registry.gateways_marked(&*self.settings.processes).await {
+            match self.listed().await {
                 Ok(list) => {
                     failures = 0;
-                    let list: Vec<_> = list.into_iter().map(|one: Gateway| one.registration).collect();
                     let now = self.registry.env().now();
                     let wait = step.listed(now, &list);
                     self.known.liveness.lock().await.clone_from(step.liveness());
@@ -275,6 +300,19 @@ impl Changer {
             self.registry.env().sleep(pause.max(Duration::from_millis(1))).await;
             pause = (pause * 5 / 4).clamp(LOOK, LONGEST_LOOK);
         }
+    }
+
+    /// The gateways, by a read that was sent after this was called.
+    async fn listed(&self) -> Result<Arc<Vec<Registration>>, Error> {
+        let serve = |callers: Vec<()>| {
+            async move {
+                let list = self.registry.gateways_marked(&*self.settings.processes).await?;
+                let list = list.into_iter().map(|one: Gateway| one.registration).collect();
+                Ok(vec![Arc::new(list); callers.len()])
+            }
+            .boxed()
+        };
+        self.known.listings.ask((), SERVED, serve).await
     }
 
     /// Publishes a change and waits for nobody. For callers that are no gateways.

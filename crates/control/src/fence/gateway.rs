@@ -301,6 +301,7 @@ impl Fence {
             knows_steps: true,
             knows_values: true,
             knows_long_keys: true,
+            knows_keys_together: true,
         };
         registry.register(&gateway).await?;
         self.change(|member| member.registered(sent));

@@ -88,6 +88,9 @@ pub struct Gateway {
     /// Whether it knows keys that [stand by their hash](crate::registry_key) in the registry. Older
     /// builds refuse requests on tables that have some.
     pub knows_long_keys: bool,
+    /// Whether it knows that several keys of a table move at a time. Older builds wait for each
+    /// other.
+    pub knows_keys_together: bool,
 }
 
 impl Gateway {
@@ -110,6 +113,7 @@ impl Gateway {
             "steps": { "BOOL": self.knows_steps },
             "values": { "BOOL": self.knows_values },
             "long_keys": { "BOOL": self.knows_long_keys },
+            "keys_together": { "BOOL": self.knows_keys_together },
         });
         if let Some(process) = &self.process {
             item["process"] = json!({ "S": process });
@@ -146,6 +150,7 @@ impl Gateway {
                 knows_steps: flag("steps"),
                 knows_values: flag("values"),
                 knows_long_keys: flag("long_keys"),
+                knows_keys_together: flag("keys_together"),
             })
         };
         read().ok_or_else(|| {

@@ -76,7 +76,7 @@ impl KeyRecord {
     ///
     /// # Errors
     /// `ValidationException` for a number.
-    pub(super) fn place(key: &[u8], key_type: KeyType) -> Result<Place, Error> {
+    pub(crate) fn place(key: &[u8], key_type: KeyType) -> Result<Place, Error> {
         Place::of(SORT, key, key_type)
             .ok_or_else(|| Error::validation("Only a key that is a string or binary can be put on record"))
     }

@@ -15,6 +15,7 @@ mod lost_registry;
 mod many_intents;
 mod online;
 mod recreated;
+mod together;
 mod town;
 mod value;
 mod value_online;

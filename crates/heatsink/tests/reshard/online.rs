@@ -433,27 +433,6 @@ fn a_reshard_is_paused_resumed_and_cancelled() {
 }
 
 #[test]
-fn keys_of_one_table_move_one_after_the_other_in_the_order_asked() {
-    let town = Town::new(RULES);
-    let keys = ["c", "a", "b"];
-    keys.iter().for_each(|key| town.fill(key, 20));
-    for (at, key) in (0..).zip(keys) {
-        town.ask(key, 3.into(), at);
-    }
-    let _carried = town.carry();
-    let order: Vec<u64> = keys
-        .iter()
-        .map(|key| {
-            let (how, text) = town.ended(key);
-            assert_eq!(how, EndedAs::Moved, "{text}");
-            town.intent(key).unwrap().ended.unwrap().at
-        })
-        .collect();
-    assert!(order.windows(2).all(|two| two[0] <= two[1]), "{order:?}");
-    assert!(keys.iter().all(|key| town.shards(key) == 3 && town.lies(key).values().sum::<usize>() == 20));
-}
-
-#[test]
 fn an_intent_of_another_version_hinders_nobody() {
     let town = Town::new(RULES);
     let newer = json!({

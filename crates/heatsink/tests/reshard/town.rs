@@ -193,6 +193,11 @@ impl Town {
         block_on(self.changer().freeze(frozen)).unwrap();
     }
 
+    /// How many changes of layouts have been published.
+    pub(super) fn epoch(&self) -> u64 {
+        block_on(self.changer().gateways()).unwrap().unwrap().0
+    }
+
     pub(super) fn table_id(&self) -> String {
         block_on(self.registry().describe("Scores")).unwrap().unwrap().schema.id
     }
@@ -274,6 +279,10 @@ impl Town {
     /// stop.
     pub(super) fn carries(&self, gateway: usize, store: Arc<dyn Store>) -> Carries {
         let pace = Pace { beat: Duration::from_millis(100), ..Pace::DEFAULT.faster(20) };
+        self.carries_at(pace, gateway, store)
+    }
+
+    pub(super) fn carries_at(&self, pace: Pace, gateway: usize, store: Arc<dyn Store>) -> Carries {
         // The embedded store's indexes do not lag.
         let control = self.controls[gateway].clone();
         let runner = Runner::new(store, Arc::new(RealEnv), control)

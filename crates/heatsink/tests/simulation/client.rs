@@ -10,7 +10,7 @@ use heatsink_history::{Answer, Operation, State, Value};
 use serde_json::{Value as Json, json};
 
 use crate::world::{World, name};
-use crate::{KEY, TABLE};
+use crate::{KEY, OTHER, TABLE};
 
 /// How long a client waits for an answer, when nothing else is said.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,9 +29,14 @@ const LONG_AGO: &str = "1767225601";
 /// The attributes of the primary key.
 pub const KEY_NAMES: [&str; 2] = ["pk", "sk"];
 
+/// The partition key under which an item lies.
+pub fn partition_of(item: &str) -> &'static str {
+    if item.starts_with("other") { OTHER } else { KEY }
+}
+
 /// The primary key of an item.
 pub fn key(item: &str) -> Json {
-    json!({ "pk": { "S": KEY }, "sk": { "S": item } })
+    json!({ "pk": { "S": partition_of(item) }, "sk": { "S": item } })
 }
 
 /// An item with a value.
@@ -150,7 +155,7 @@ impl World {
         let status = row["status"]["S"].as_str().unwrap_or_default();
         let label = LABELS.iter().position(|label| *label == status);
         match (pk, sk, number(row), label) {
-            (Some(KEY), Some(sk), Some(number), Some(label)) => {
+            (Some(pk), Some(sk), Some(number), Some(label)) if pk == partition_of(sk) => {
                 Some((sk.to_owned(), Value { number, label: label as u8 }))
             }
             _ => {

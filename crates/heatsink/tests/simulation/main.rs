@@ -53,6 +53,8 @@ use crate::stories::{Played, Story, play};
 /// The table, its hot partition key, and its index on the attribute `status`.
 const TABLE: &str = "Board";
 const KEY: &str = "game";
+/// Another key, which moves beside it in some stories.
+const OTHER: &str = "game2";
 const INDEX: &str = "by-status";
 
 /// A run ends after so many failing seeds: the first few of a long one tell more than the first.

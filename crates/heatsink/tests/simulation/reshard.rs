@@ -1,6 +1,6 @@
 //! The hot key moves from layout to layout, there and back, while clients use it: one run of
 //! `heatsink reshard start` after the other, or two at once, killed and stopped at any of their
-//! calls. Weather and mischief are those of the other stories.
+//! calls. In some stories another key moves beside it. Weather and mischief are those of the other stories.
 //!
 //! Calls land within the bounds here: that is what the protocol assumes. What clients ask is in
 //! `reshard_client`.
@@ -17,12 +17,12 @@ use heatsink_history::{Operation, State, Value};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
 use heatsink_workers::{Progress, ReshardReport, WorkerError};
 
-use crate::client::{EXPIRING, PATIENCE, Reply};
+use crate::client::{EXPIRING, PATIENCE, Reply, partition_of};
 use crate::network::{self, Weather};
 use crate::stories::{Played, play_with};
 use crate::table::OWN;
 use crate::world::{World, name};
-use crate::{KEY, TABLE};
+use crate::{KEY, OTHER, TABLE};
 
 /// Bounds within which a story needs few looks: what is late here is late by seconds.
 pub const FENCE: &str = "[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"3s\"\nstraggler = \"4s\"\n";
@@ -30,8 +30,9 @@ pub const FENCE: &str = "[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"3
 const QUIET: Duration = Duration::from_secs(13);
 /// So often a run may meet with a mishap until one is left alone.
 const UNLUCKY: usize = 4;
-/// Items that are only written together.
+/// Items that are only written together, and of two keys that move beside each other one of each.
 const PAIR: [&str; 2] = ["q0", "q1"];
+const PAIR_APART: [&str; 2] = ["q0", "other1"];
 /// So many runs bring a move to its end, or the weather is too bad for it. In good weather they
 /// must.
 const TRIES: usize = 7;
@@ -82,7 +83,9 @@ pub struct Stage {
     rules: String,
     /// All of them; the last two are only written together, as a [pair](Self::pair).
     pub items: Vec<String>,
-    /// The layouts that the key gets, by their shards.
+    /// The keys that move, beside each other.
+    keys: &'static [&'static str],
+    /// The layouts that each gets, by their shards.
     counts: Vec<u16>,
     clients: u64,
     calls: u64,
@@ -144,10 +147,16 @@ impl Stage {
             before = others[rng.usize(..others.len())];
             counts.push(before);
         }
+        let together = seed.is_multiple_of(3);
+        let keys: &[&str] = if together { &[KEY, OTHER] } else { &[KEY] };
+        let mut items: Vec<String> = (0..rng.usize(2..=3)).map(|at| format!("p{at}")).collect();
+        items.extend(together.then(|| "other0".to_owned()));
+        items.extend(if together { PAIR_APART } else { PAIR }.map(str::to_owned));
         Stage {
             seed,
             rules,
-            items: (0..rng.usize(2..=3)).map(|at| format!("p{at}")).chain(PAIR.map(str::to_owned)).collect(),
+            items,
+            keys,
             counts,
             clients: rng.u64(1..=3),
             calls: rng.u64(7..=12),
@@ -162,6 +171,11 @@ impl Stage {
             phases: Arc::default(),
             world,
         }
+    }
+
+    /// The keys that its items have.
+    pub fn keys(&self) -> &'static [&'static str] {
+        self.keys
     }
 
     /// The items that are written alone, and with any others.
@@ -251,9 +265,15 @@ impl Stage {
         pause.await;
     }
 
-    /// Takes the key to each layout.
+    /// Takes the keys to each layout.
     async fn operator(&self) {
-        let mut rng = self.rng(3);
+        let keys = (0..).zip(self.keys).map(|(at, key)| self.take(key, self.rng(3 + at * 7)));
+        join_all(keys).await;
+        self.moving.set(false);
+    }
+
+    /// Takes one key to each layout.
+    async fn take(&self, key: &'static str, mut rng: Rng) {
         self.world.clock.sleep(up_to(&mut rng, self.pace * 3)).await;
         for count in &self.counts {
             let count = *count;
@@ -262,7 +282,7 @@ impl Stage {
                 let mut run = |rng: &mut Rng| {
                     let befalls = unlucky > 0 && rng.u32(0..4) > 0;
                     unlucky = unlucky.saturating_sub(1);
-                    self.run(count, befalls.then(|| mishap(rng)))
+                    self.run(key, count, befalls.then(|| mishap(rng)))
                 };
                 let (first, second) = (run(&mut rng), rng.u32(0..4) == 0);
                 let done = if second && self.mishaps {
@@ -284,12 +304,11 @@ impl Stage {
             }
             self.world.clock.sleep(up_to(&mut rng, self.pace * 2)).await;
         }
-        self.moving.set(false);
     }
 
     /// One run. Whether the key has so many shards then.
-    async fn run(&self, count: u16, mishap: Option<Mishap>) -> bool {
-        match self.world.reshard(&self.rules, count, &self.phases, mishap).await {
+    async fn run(&self, key: &'static str, count: u16, mishap: Option<Mishap>) -> bool {
+        match self.world.reshard_key(&self.rules, (key, count.into()), &self.phases, mishap).await {
             Some(Ok(ReshardReport { to, .. })) => to == count,
             // Nobody puts anything in the way of it.
             Some(Err(WorkerError::Stopped(why))) if why.contains("was not moved") => {
@@ -355,7 +374,10 @@ impl Stage {
         (0..world.gateways()).for_each(|gateway| world.stop(gateway, false));
         world.clock.sleep(QUIET).await;
         world.start_all().await;
-        let shards = self.finish().await;
+        let mut shards = Vec::new();
+        for key in self.keys {
+            shards.push((*key, self.finish(key).await));
+        }
         for gateway in 0..world.gateways() {
             for item in self.items.iter().take(1) {
                 // A look-up that somebody gave up in bad weather may tell the next request of its
@@ -377,17 +399,17 @@ impl Stage {
                 world.book.fault(format!("no Scan through {}: {error}", name(gateway)));
             }
         }
-        self.compare(shards).await;
+        self.compare(&shards).await;
         world.book.judge()
     }
 
     /// The last run ends what the weather left, if anything, in a few tries at most. Returns how
     /// many shards the key has then.
-    async fn finish(&self) -> u16 {
+    async fn finish(&self, key: &'static str) -> u16 {
         let mut count = self.counts.last().copied().unwrap_or(1);
         let mut why = String::new();
         for _ in 0..3 {
-            match self.world.reshard(&self.rules, count, &self.phases, None).await {
+            match self.world.reshard_key(&self.rules, (key, count.into()), &self.phases, None).await {
                 Some(Ok(_)) => return count,
                 Some(Err(WorkerError::Usage(other))) if other.contains("let that end first") => {
                     let named = other.split("--shards ").nth(1).and_then(|rest| rest.split(' ').next());
@@ -398,18 +420,21 @@ impl Stage {
                 }
             }
         }
-        self.world.book.fault(format!("the key does not come to {count} shards in good weather: {why}"));
+        self.world.book.fault(format!("{key} does not come to {count} shards in good weather: {why}"));
         count
     }
 
     /// In the store each item lies once, in the shard that the layout names, as gateways show it.
-    async fn compare(&self, shards: u16) {
-        let strategy = if shards == 1 { Strategy::None } else { Strategy::Calculated { by: By::SortKey } };
-        let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
+    async fn compare(&self, shards: &[(&str, u16)]) {
         let rows = self.world.rows_by_key().await;
         for (physical, item, _) in &rows {
+            let key = partition_of(item);
+            let shards = shards.iter().find(|(of, _)| *of == key).map_or(1, |(_, shards)| *shards);
+            let strategy =
+                if shards == 1 { Strategy::None } else { Strategy::Calculated { by: By::SortKey } };
+            let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
             let shard = layout.shard_of(Some(SortKey::S(item)));
-            let home = if shard == 0 { KEY.to_owned() } else { format!("{KEY}#~{shard}") };
+            let home = if shard == 0 { key.to_owned() } else { format!("{key}#~{shard}") };
             if *physical != home {
                 self.world.book.fault(format!("{item} lies under {physical} and not under {home}"));
             }

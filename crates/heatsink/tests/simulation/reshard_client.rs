@@ -13,11 +13,11 @@ use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
 use heatsink_history::{Answer, Operation, Value};
 use serde_json::{Value as Json, json};
 
-use crate::client::{LABELS, PATIENCE, body, key};
+use crate::TABLE;
+use crate::client::{LABELS, PATIENCE, body, key, partition_of};
 use crate::reshard::{Stage, up_to};
 use crate::walk::Walk;
 use crate::world::{World, name};
-use crate::{KEY, TABLE};
 
 /// The operation of a write in a transaction, with its action.
 type Action = (String, Operation, Json);
@@ -267,7 +267,7 @@ impl Stage {
     /// A Query of the key, page by page, with pauses between the pages; it may end early.
     async fn query(&self, rng: &mut Rng, gateway: usize) {
         let (backwards, limit) = (rng.bool(), rng.usize(1..4));
-        let mut pages = Pages::new(backwards, limit);
+        let mut pages = Pages::new(self.keys()[rng.usize(..self.keys().len())], backwards, limit);
         loop {
             let gateway = if rng.u32(0..3) == 0 { rng.usize(..self.world.gateways()) } else { gateway };
             match self.page(gateway, &mut pages).await {
@@ -281,10 +281,12 @@ impl Stage {
         }
     }
 
-    /// A Query of the whole key.
+    /// A Query of each whole key.
     pub async fn query_all(&self, gateway: usize, backwards: bool) -> Result<(), Error> {
-        let mut pages = Pages::new(backwards, 3);
-        while self.page(gateway, &mut pages).await? {}
+        for key in self.keys() {
+            let mut pages = Pages::new(key, backwards, 3);
+            while self.page(gateway, &mut pages).await? {}
+        }
         Ok(())
     }
 
@@ -299,7 +301,8 @@ impl Stage {
         let start = page["LastEvaluatedKey"].take();
         let end = start["sk"]["S"].as_str().map(str::to_owned);
         let within = |item: &str| {
-            pages.after.as_deref().is_none_or(|after| pages.is_behind(item, after))
+            partition_of(item) == pages.key
+                && pages.after.as_deref().is_none_or(|after| pages.is_behind(item, after))
                 && end.as_deref().is_none_or(|end| !pages.is_behind(item, end))
         };
         let mut before: Option<&str> = None;
@@ -346,6 +349,7 @@ fn action(kind: u32, item: &str, value: Value) -> Action {
 
 /// A Query on its way.
 struct Pages {
+    key: &'static str,
     request: Json,
     backwards: bool,
     /// Where the last page ended.
@@ -353,12 +357,12 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(backwards: bool, limit: usize) -> Pages {
+    fn new(key: &'static str, backwards: bool, limit: usize) -> Pages {
         let request = json!({
             "TableName": TABLE, "KeyConditionExpression": "pk = :k", "Limit": limit, "ConsistentRead": true,
-            "ScanIndexForward": !backwards, "ExpressionAttributeValues": { ":k": { "S": KEY } },
+            "ScanIndexForward": !backwards, "ExpressionAttributeValues": { ":k": { "S": key } },
         });
-        Pages { request, backwards, after: None }
+        Pages { key, request, backwards, after: None }
     }
 
     /// Whether an item comes after a place.

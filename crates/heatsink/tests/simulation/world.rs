@@ -133,15 +133,15 @@ impl World {
         self.log.line(if frozen { "layouts are frozen" } else { "layouts are thawed" });
     }
 
-    /// One run of `heatsink reshard start` for the hot key, within its own process.
+    /// One run of `heatsink reshard start` for a key, within its own process.
     async fn mover(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
         rules: Rules,
-        wanted: WantedLayout,
+        (key, wanted): (&'static str, WantedLayout),
         phases: Arc<Phases>,
     ) -> Result<heatsink_workers::ReshardReport, WorkerError> {
-        let (table, key) = (crate::TABLE, crate::KEY.as_bytes());
+        let (table, key) = (crate::TABLE, key.as_bytes());
         let prepared = Reshard::prepare(store, env, &rules, table, key, wanted, false).await?;
         let options = heatsink_workers::ReshardOptions { exclusive: false, rate: 100_000 };
         prepared.run(options, &*phases).await
@@ -386,16 +386,26 @@ impl World {
         phases: &Arc<Phases>,
         mishap: Option<Mishap>,
     ) -> Option<Result<heatsink_workers::ReshardReport, WorkerError>> {
+        self.reshard_key(rules, (crate::KEY, wanted.into()), phases, mishap).await
+    }
+
+    /// The same for a key.
+    pub async fn reshard_key(
+        &self,
+        rules: &str,
+        (key, wanted): (&'static str, WantedLayout),
+        phases: &Arc<Phases>,
+        mishap: Option<Mishap>,
+    ) -> Option<Result<heatsink_workers::ReshardReport, WorkerError>> {
         let process = Rc::new(Process::new(&self.alive));
         self.workers.borrow_mut().push(Rc::clone(&process));
         let env = self.env();
         let name = format!("run {:03}", self.made.get());
-        let wanted = wanted.into();
-        self.log.line(format!("{name} begins: to {} shards; {mishap:?}", wanted.shards));
+        self.log.line(format!("{name} begins: {key} to {} shards; {mishap:?}", wanted.shards));
         let happens =
             mishap.map(|mishap| self.network.sent(&name, mishap.text, mishap.before, mishap.vanishes));
         let rules = Rules::read("rules", rules).expect("the rules are valid");
-        let run = World::mover(self.network.link(&name), env, rules, wanted, Arc::clone(phases));
+        let run = World::mover(self.network.link(&name), env, rules, (key, wanted), Arc::clone(phases));
         let (mut run, _) = self.within(&process, run);
         let happened = match happens {
             None => false,

@@ -37,4 +37,5 @@ mod reserve;
 mod steps;
 mod time_to_live;
 mod two_items;
+mod two_keys;
 mod widening;

@@ -11,6 +11,7 @@
 //! Not here: in which order that is right (`heatsink_reshard`), what clients' requests become
 //! meanwhile (`route`), how a record becomes known (`control`).
 
+pub(crate) mod ask;
 pub(crate) mod logical_key;
 mod mover;
 mod place;
@@ -19,6 +20,7 @@ mod protocol;
 pub(crate) mod report;
 pub(crate) mod reshard;
 mod run;
+pub(crate) mod shares;
 mod spare;
 pub(crate) mod steps;
 mod survey;

@@ -20,6 +20,7 @@ use serde_json::{Value as Json, json};
 use crate::error::WorkerError;
 use crate::key::logical_key::Key;
 use crate::key::place::{Old, Place, Within};
+use crate::key::shares::Share;
 use crate::key::spare::Spare;
 use crate::progress::Progress;
 
@@ -56,6 +57,8 @@ pub(crate) struct Work<'a> {
     pub claim: &'a Claim,
     /// The most units of the old partition a second.
     pub rate: u32,
+    /// What it takes beside other movers.
+    pub share: &'a Share,
     pub steering: &'a Steering,
     pub progress: &'a dyn Progress,
 }
@@ -81,7 +84,7 @@ impl Work<'_> {
                 looked = Some(env.now());
             }
             let spared = spare.rate(env.now(), self.registry.throttles());
-            let rate = if paused { 0 } else { spared };
+            let rate = self.share.rate(if paused { 0 } else { spared });
             match mover.next(env.now(), rate) {
                 MoverDo::Read { after, .. } => {
                     let (page, units) = self.read(after).await?;

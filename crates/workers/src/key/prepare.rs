@@ -19,6 +19,7 @@ use crate::key::logical_key::Key;
 use crate::key::mover::UNITS;
 use crate::key::protocol;
 use crate::key::reshard::Reshard;
+use crate::key::shares::Shares;
 use crate::key::spare::Spare;
 use crate::key::steps::{self, NewestStep};
 use crate::key::survey::HIGH_WATER_WITHIN;
@@ -99,8 +100,8 @@ impl Reshard {
     /// see the items move. Changes nothing.
     ///
     /// # Errors
-    /// [`WorkerError::Usage`] with the reason why not, and what to do; [`WorkerError::Busy`] while
-    /// another key of the table moves.
+    /// [`WorkerError::Usage`] with the reason why not, and what to do; [`WorkerError::Busy`] while a
+    /// value of an index of the table is rewritten.
     pub async fn prepare(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
@@ -112,7 +113,7 @@ impl Reshard {
     ) -> Result<Self, WorkerError> {
         let context = TableContext::read(store, env, rules, table, streams_confirmed).await?;
         let reshard = context.reshard(key, &wanted.into())?;
-        context.alone(key)?;
+        context.beside_keys()?;
         Ok(reshard)
     }
 
@@ -120,7 +121,14 @@ impl Reshard {
     /// does.
     #[must_use]
     pub fn within(self, control: &Control) -> Self {
-        Reshard { announcer: Announcer::Gateway(control.clone()), ..self }
+        let writes = control.key_writes(&self.described.schema.id);
+        Reshard { announcer: Announcer::Gateway(control.clone()), writes, ..self }
+    }
+
+    /// The same, whose mover shares with these.
+    #[must_use]
+    pub(crate) fn sharing(self, shares: &Arc<Shares>) -> Self {
+        Reshard { shares: Arc::clone(shares), ..self }
     }
 
     /// Whether its buckets get another number of shards.

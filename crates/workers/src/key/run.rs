@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Either, select};
-use heatsink_control::claim::Claim;
+use heatsink_control::claim::{self, Claim};
 use heatsink_control::reshard_intent::Steering;
 use heatsink_control::{Awaits, KeyRecord, Record, tags};
 use heatsink_layout::{Layout, Moving};
@@ -130,7 +130,9 @@ impl Reshard {
         let first = self.first_record();
         let entry = self.registry.entry(&first.name).await?;
         let record = self.registry.create(entry.as_ref(), &first).await?;
-        if record != first {
+        // Keys that begin beside each other all find no record.
+        let Record { version, created, keys, .. } = record;
+        if record != (Record { version, created, keys, ..first.clone() }) {
             return Err(WorkerError::Busy(format!(
                 "Table {} was put on record by another process. Run this again",
                 first.name
@@ -194,7 +196,7 @@ impl Run<'_> {
                 }
                 Do::Survey => self.survey().await?,
                 Do::Clear => {
-                    let claim = self.claimed().await?;
+                    let claim = self.claim(1).await?;
                     clear(&claim, &self.reshard.key, &self.found.orphans).await?;
                     self.claim = Some(claim);
                     Seen::Cleared
@@ -203,11 +205,10 @@ impl Run<'_> {
                 Do::Move => self.move_items().await?,
                 Do::EndClaims => {
                     // Where it is another run's, that run loses it.
-                    let claim = match self.claim.take() {
-                        Some(claim) => claim,
-                        None => Claim::take(&self.reshard.registry, &self.table, 1).await?,
-                    };
-                    claim.end().await?;
+                    match self.claim.take() {
+                        Some(claim) => claim.end().await?,
+                        None => self.end_claims().await?,
+                    }
                     Seen::ClaimsEnded
                 }
                 // An earlier move was over but for its last wait: now this one begins.
@@ -296,7 +297,7 @@ impl Run<'_> {
         let mut attempts = 0;
         loop {
             if let Some((table, record)) =
-                registry.replace_key(&self.table, self.record.as_ref(), &to).await?
+                self.reshard.writes.replace(registry, &self.table, self.record.as_ref(), &to).await?
             {
                 self.table = table;
                 self.record = Some(record);
@@ -331,7 +332,7 @@ impl Run<'_> {
             Some(first) => {
                 // A worker of before the change may bring an item into these buckets, by the number
                 // that it knows. From here on it writes nothing.
-                self.claim = Some(Claim::take(registry, &self.table, 1).await?);
+                self.claim = Some(self.claim(1).await?);
                 let most = self.record.as_ref().map_or(to.most_shards(), |record| record.reserved);
                 survey::buckets(registry, key, from, first, most).await?
             }
@@ -340,7 +341,8 @@ impl Run<'_> {
                 survey::survey(registry, key, from, to, reserved).await?
             }
         };
-        survey::names(registry, &self.table.id, key, to, &mut self.found).await?;
+        let records = self.reshard.writes.records(registry, &self.table.id).await?;
+        survey::names(registry, &records, key, to, &mut self.found).await?;
         let orphans = u64::try_from(self.found.orphans.len()).unwrap_or(u64::MAX);
         Ok(Seen::Surveyed { foreign: self.found.foreign, orphans })
     }
@@ -357,15 +359,26 @@ impl Run<'_> {
         Seen::Marked
     }
 
-    async fn claimed(&mut self) -> Result<Claim, WorkerError> {
-        Ok(Claim::take(&self.reshard.registry, &self.table, PARALLEL).await?)
+    /// A claim on the key, for so many writes at once.
+    async fn claim(&self, writes: usize) -> Result<Claim, WorkerError> {
+        match &self.record {
+            Some(record) => Ok(Claim::take_key(&self.reshard.registry, &self.table, record, writes).await?),
+            None => Err(WorkerError::Stopped("The key is not on record, and nothing is moved".to_owned())),
+        }
+    }
+
+    async fn end_claims(&self) -> Result<(), WorkerError> {
+        let Some(record) = &self.record else { return Ok(()) };
+        Ok(claim::end_of_key(&self.reshard.registry, &self.table.id, record).await?)
     }
 
     async fn move_items(&mut self) -> Result<Seen, WorkerError> {
-        let claim = self.claimed().await?;
+        let share = self.reshard.shares.join(self.options.rate);
+        let claim = self.claim(share.parallel(PARALLEL)).await?;
         let Reshard { registry, key, from, to, .. } = self.reshard;
         let (rate, steering, progress) = (self.options.rate, self.steering, self.progress);
-        let work = Work { registry, key, from, to, claim: &claim, rate, steering, progress };
+        let (claimed, share) = (&claim, &share);
+        let work = Work { registry, key, from, to, claim: claimed, rate, share, steering, progress };
         let moved = work.run().await?;
         self.moved += moved.items;
         self.named = moved.named.iter().map(ToString::to_string).collect();

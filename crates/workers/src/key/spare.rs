@@ -22,8 +22,9 @@ const AFTER: f64 = 0.75;
 /// How fast the growth grows again, as a share of the most per second to the third power (`C` of
 /// RFC 9438, section 5, in units of a partition).
 const CURVE: f64 = 0.001;
-/// The least, as a share of the most: a move does not stand still.
-const LEAST: f64 = 0.02;
+/// The least, as a share of the most: a move does not stand still, also where another key burns the
+/// partition for good.
+const LEAST: f64 = 0.04;
 /// What is left is the mean of what was taken for so long before a throttle. The rate at that
 /// moment is more than is left: the partition allowed it out of what it had kept.
 const MEAN: Duration = Duration::from_secs(2);
@@ -187,10 +188,10 @@ mod tests {
         let mut spare = Spare::new(at(0), 1_000, 7);
         assert_eq!(spare.rate(at(0), 7), 400);
         assert_eq!(spare.rate(at(1_000), 7), 440);
-        assert_eq!(spare.rate(at(1_000), 8), 20, "it rests");
-        assert_eq!(spare.rate(at(1_050), 9), 20);
+        assert_eq!(spare.rate(at(1_000), 8), 40, "it rests");
+        assert_eq!(spare.rate(at(1_050), 9), 40);
         assert!(spare.rate(at(1_100), 9) > 100, "sent before it rested");
-        assert_eq!(spare.rate(at(1_101), 10), 20);
+        assert_eq!(spare.rate(at(1_101), 10), 40);
     }
 
     #[test]
@@ -204,7 +205,7 @@ mod tests {
         }
         // 600 of 800 were left, and the partition had kept 500 units.
         assert_eq!(spare.rate(now, 0), 800);
-        assert_eq!(spare.rate(now, 1), 20);
+        assert_eq!(spare.rate(now, 1), 40);
         let after = spare.rate(now + REST, 1);
         assert!((450..=570).contains(&after), "{after}");
     }

@@ -10,6 +10,7 @@ use heatsink_control::claim::Claim;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::key_text;
 use heatsink_dynamo::Operation;
+use heatsink_layout::codec::split_shard;
 use heatsink_layout::{Bucket, Layout, Moving};
 use serde_json::{Value as Json, json};
 
@@ -130,19 +131,20 @@ pub(crate) async fn buckets(
 }
 
 /// Looks for what may have come since the move was prepared: keys on record under the names of its
-/// shards, other keys that move, and time to live. From RESERVE on no gateway turns that on or off,
+/// shards, the key itself under the name of another's, and time to live. Of two such keys that come
+/// at the same time each finds the other, for both are on record by now. `records` was read after
+/// the key's own record was written. From RESERVE on no gateway turns that on or off,
 /// so what is found here holds for the move.
 ///
 /// # Errors
 /// The store's.
 pub(crate) async fn names(
     registry: &Registry,
-    id: &str,
+    records: &[KeyRecord],
     key: &Key,
     to: &Layout,
     found: &mut Found,
 ) -> Result<(), WorkerError> {
-    let records = registry.key_records(id).await?;
     // In a table with buckets every name of a shard's form is escaped.
     let shards = if to.time().is_some() { 1 } else { to.shards };
     let text = |record: &KeyRecord| key_text(&record.key, key.key_type());
@@ -154,10 +156,13 @@ pub(crate) async fn names(
             });
         }
     }
-    if let Some(other) = records.iter().find(|record| record.key != key.bytes && record.moves.is_some()) {
-        found.passing |= found.foreign == 0;
+    let is_shard_of = |record: &&KeyRecord| {
+        let of = split_shard(&key.bytes).filter(|(logical, _)| *logical == &*record.key);
+        of.is_some_and(|(_, shard)| shard < record.reserved)
+    };
+    if let Some(owner) = records.iter().find(is_shard_of) {
         found.in_the_way(|| {
-            format!("the key {:?} moves, and one key of a table moves at a time", text(other))
+            format!("it is the physical key of a shard of {:?}, which is on record", text(owner))
         });
     }
     found.expires = registry.time_to_live(&key.table.name).await?;

@@ -1,5 +1,5 @@
-//! Carries one intent out: claims it, has its work done, and writes meanwhile how far it is and
-//! reads what the operator wants now.
+//! Carries intents out: claims each, has its work done, and writes meanwhile how far it is and reads
+//! what the operator wants now.
 //!
 //! Not here: the work itself (`work`), which intent is taken (`choice`).
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures::future::{Either, select};
+use futures::future::{Either, join, join_all, select};
 use heatsink_control::reshard_intent::{Carrier, Ended, EndedAs, ReshardIntent, key_brief};
 use heatsink_dynamo::Error;
 use metrics::{counter, gauge};
@@ -53,24 +53,47 @@ impl Held {
 }
 
 impl Runner {
-    /// Carries an intent out, unless another gateway is first.
-    pub(super) async fn carry(&self, intent: ReshardIntent, shown: Arc<Shown>) {
-        let _over = Over::begin(Arc::clone(&shown));
+    /// Carries intents of one table out beside each other, unless another gateway is first with the
+    /// first of them: it takes the others, too.
+    pub(super) async fn carry_all(&self, intents: Vec<(ReshardIntent, Arc<Shown>)>) {
+        let begin = |(intent, shown)| (intent, Over::begin(shown));
+        let mut others = intents.into_iter().map(begin).collect::<Vec<_>>().into_iter();
+        let Some((intent, over)) = others.next() else { return };
+        let Some(first) = self.take(&intent).await else { return };
+        let others = others.map(|(intent, over)| async move {
+            if let Some(held) = self.take(&intent).await {
+                self.carry(intent, held, over).await;
+            }
+        });
+        join(self.carry(intent, first, over), join_all(others)).await;
+    }
+
+    /// Claims an intent; `None` if another gateway is first.
+    async fn take(&self, intent: &ReshardIntent) -> Option<Held> {
+        match self.claim(intent).await {
+            Ok(held) => held,
+            Err(error) => {
+                let (table, index) = (&intent.table, intent.index.as_deref());
+                let key = key_brief(&intent.key_text());
+                tracing::debug!(table, index, key, "a reshard could not be taken: {error}");
+                None
+            }
+        }
+    }
+
+    /// Carries an intent out.
+    async fn carry(&self, intent: ReshardIntent, mut held: Held, over: Over) {
+        let shown = &over.0;
         let (table, key) = (intent.table.clone(), key_brief(&intent.key_text()));
         let index = intent.index.as_deref();
-        let mut held = match self.claim(&intent).await {
-            Ok(Some(held)) => held,
-            Ok(None) => return,
-            Err(error) => return tracing::debug!(table, index, key, "a reshard could not be taken: {error}"),
-        };
         tracing::info!(table, index, key, shards = intent.request.layout.shards, "takes a reshard");
         shown.steer(&held.intent);
         shown.set_moving(intent.begun);
         let tap = Tap::new(Arc::clone(&self.store), self.control.clone());
         let came = {
             let asked = held.intent.clone();
-            let mut work = pin!(self.work(&asked, intent.progress.hindered.as_ref(), &tap, &shown));
-            let beats = pin!(self.beats(&mut held, &shown));
+            let mut work = pin!(self.work(&asked, intent.progress.hindered.as_ref(), &tap, shown));
+            let beats = pin!(self.beats(&mut held, shown));
             match select(&mut work, beats).await {
                 Either::Left((Came::Later(_), _)) if self.stops() => Some(Came::Later(None)),
                 Either::Left((came, _)) => Some(came),
@@ -107,7 +130,7 @@ impl Runner {
             }
             Came::Later(None) => tracing::info!(table, index, key, "gives a reshard back"),
         }
-        if let Err(error) = self.give_back(held, &shown, came).await {
+        if let Err(error) = self.give_back(held, shown, came).await {
             // Others notice that it does not change any more.
             tracing::warn!(table, index, key, "what came of a reshard could not be written: {error}");
         }

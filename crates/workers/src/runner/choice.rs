@@ -1,17 +1,22 @@
 //! Which intents a gateway takes: a plain function of what is on record, of what the gateway has
 //! seen of it, and of what it carries out already.
 //!
-//! One key of a table moves at a time, or one value of an index, in the order in which they were
-//! asked for. An intent that somebody carries out changes all the time; one that does not change
-//! has nobody. Every gateway tells that by its own clock.
+//! Keys of a table move beside each other, and one gateway carries them all out, while it lives: so
+//! their steps become known together. A value of an index is rewritten while no key moves. Where a
+//! gateway of an older build is registered, one key of a table moves at a time. All in the order in
+//! which they were asked for. An intent that somebody carries out changes all the time; one that
+//! does not change has nobody. Every gateway tells that by its own clock.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_env::MonotonicInstant;
 
 use super::pace::Pace;
+
+/// The most keys of a table that one gateway moves at once.
+const KEYS: usize = 100;
 
 /// What an intent is for: the id of a table, and a key of it or a value of an index.
 pub(super) type Place = (String, Option<String>, Vec<u8>);
@@ -24,27 +29,39 @@ pub(super) fn place(intent: &ReshardIntent) -> Place {
 #[derive(Default)]
 pub(super) struct Watch(HashMap<Place, (u64, MonotonicInstant)>);
 
-/// What a gateway carries out, and whether it is paused.
+/// What a gateway carries out, and whether that waits: it is paused, or something hinders it.
 pub(super) type Running = BTreeMap<Place, bool>;
 
 /// What a gateway should do.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Chosen {
-    /// Carry these out.
-    pub take: Vec<ReshardIntent>,
+    /// Carry these out, those of a table together.
+    pub take: Vec<Vec<ReshardIntent>>,
     /// These ended some time ago: remove them.
     pub remove: Vec<ReshardIntent>,
 }
 
+/// What a gateway looks at when it chooses.
+pub(super) struct Look<'a> {
+    /// When the list was read.
+    pub now: MonotonicInstant,
+    pub list: &'a [ReshardIntent],
+    pub running: &'a Running,
+    pub pace: &'a Pace,
+    /// Whether keys of a table move beside each other.
+    pub together: bool,
+}
+
+/// Whether a table has several intents, so that it matters whether its keys move together.
+pub(super) fn any_table_has_several(list: &[ReshardIntent]) -> bool {
+    let mut seen = BTreeSet::new();
+    list.iter().filter(|intent| intent.is_open()).any(|intent| !seen.insert(&intent.table_id))
+}
+
 impl Watch {
-    /// Takes a list that was read at `now`, and chooses.
-    pub fn listed(
-        &mut self,
-        now: MonotonicInstant,
-        list: &[ReshardIntent],
-        running: &Running,
-        pace: &Pace,
-    ) -> Chosen {
+    /// Takes a list, and chooses.
+    pub fn listed(&mut self, look: &Look<'_>) -> Chosen {
+        let Look { now, list, running, pace, .. } = *look;
         let mut seen = HashMap::with_capacity(list.len());
         for intent in list {
             let place = place(intent);
@@ -68,48 +85,62 @@ impl Watch {
                 Some(_) => {}
             }
         }
-        let mut active = running.values().filter(|paused| !**paused).count();
-        let mut first: Vec<&ReshardIntent> = tables
-            .iter()
-            .filter(|(id, _)| !running.keys().any(|(table, ..)| table == *id))
-            .filter_map(|(_, intents)| next_of_table(intents, &quiet, pace))
-            .collect();
-        first.sort_by_key(|intent| (intent.request.asked, place(intent)));
-        for intent in first {
-            if active < pace.at_once {
-                active += 1;
-                chosen.take.push(intent.clone());
+        let carried: BTreeSet<&str> = running.keys().map(|(table, ..)| table.as_str()).collect();
+        let active = running.iter().filter(|(_, waits)| !**waits).map(|((table, ..), _)| table);
+        let mut active = active.collect::<BTreeSet<_>>().len();
+        let mut next: Vec<Vec<&ReshardIntent>> =
+            tables.values().map(|intents| next_of_table(intents, &quiet, look)).collect();
+        next.retain(|some| !some.is_empty());
+        next.sort_by_key(|some| some.first().map(|intent| (intent.request.asked, place(intent))));
+        for some in next {
+            // What joins others of its table takes no place of its own.
+            let joins = some.first().is_some_and(|intent| carried.contains(intent.table_id.as_str()));
+            if joins || active < pace.at_once {
+                active += usize::from(!joins);
+                chosen.take.push(some.into_iter().cloned().collect());
             }
         }
         chosen
     }
 }
 
-/// The intent of a table to carry out now.
+/// The intents of a table to carry out now.
 fn next_of_table<'a>(
     intents: &[&'a ReshardIntent],
     quiet: &impl Fn(&ReshardIntent) -> Duration,
-    pace: &Pace,
-) -> Option<&'a ReshardIntent> {
-    if intents.iter().any(|one| one.carrier.is_some() && quiet(one) < pace.taken_over) {
-        return None;
+    look: &Look<'_>,
+) -> Vec<&'a ReshardIntent> {
+    let Look { running, pace, together, .. } = *look;
+    let is_own = |one: &ReshardIntent| running.contains_key(&place(one));
+    let is_carried = |one: &ReshardIntent| one.carrier.is_some() && quiet(one) < pace.taken_over;
+    let own = intents.iter().filter(|one| is_own(one)).count();
+    if intents.iter().any(|one| is_carried(one) && !is_own(one)) || own > 0 && !together {
+        return Vec::new();
     }
-    let mut waiting: Vec<&ReshardIntent> = intents.to_vec();
+    let mut waiting: Vec<&ReshardIntent> = intents.iter().copied().filter(|one| !is_own(one)).collect();
     // A paused key that is on its way goes on to where it may rest; and no other one can go before
     // it.
     waiting.retain(|one| one.begun || one.cancelled || !one.paused);
     waiting.sort_by_key(|one| (!one.begun, one.request.asked, place(one)));
-    let may_wait = |one: &ReshardIntent| !one.begun && one.progress.hindered.is_some();
+    let goes_beside =
+        |one: &ReshardIntent, other: &ReshardIntent| together && one.index.is_none() && other.index.is_none();
+    let mut taken: Vec<&ReshardIntent> = Vec::new();
     for one in waiting {
+        // What cannot go beside each other goes in its turn, and first what has begun.
+        let goes_with = |other: &&ReshardIntent| {
+            place(other) == place(one) || goes_beside(one, other) || one.begun && !is_own(other)
+        };
+        let mut begun = intents.iter().filter(|other| other.begun || is_own(other));
+        let room = own + taken.len() < KEYS;
+        if !room || !begun.all(goes_with) || !taken.iter().all(|other| goes_beside(one, other)) {
+            break;
+        }
         let hindered = one.carrier.is_none() && one.progress.hindered.is_some();
         if !hindered || quiet(one) >= pace.tried_again {
-            return Some(one);
-        }
-        if !may_wait(one) {
-            return None;
+            taken.push(one);
         }
     }
-    None
+    taken
 }
 
 #[cfg(test)]
@@ -148,62 +179,109 @@ mod tests {
         ReshardIntent { carrier: Some(carrier), begun: true, ..one }
     }
 
-    fn keys(chosen: &Chosen) -> Vec<&str> {
-        chosen.take.iter().map(|one| std::str::from_utf8(&one.key).unwrap()).collect()
+    fn keys(chosen: &Chosen) -> Vec<Vec<&str>> {
+        chosen
+            .take
+            .iter()
+            .map(|some| some.iter().map(|one| std::str::from_utf8(&one.key).unwrap()).collect())
+            .collect()
     }
 
+    /// What is chosen of a list at a time, where keys of a table move beside each other or do not.
+    fn look(
+        watch: &mut Watch,
+        seconds: u64,
+        list: &[ReshardIntent],
+        running: &Running,
+        together: bool,
+    ) -> Chosen {
+        let (now, pace) = (at(seconds), &Pace::DEFAULT);
+        watch.listed(&Look { now, list, running, pace, together })
+    }
+
+    fn fresh(list: &[ReshardIntent], running: &Running, together: bool) -> Chosen {
+        look(&mut Watch::default(), 0, list, running, together)
+    }
+
+    const NOTHING: Running = Running::new();
+
     #[test]
-    fn one_of_each_table_in_the_order_asked() {
+    fn keys_of_a_table_are_taken_together_in_the_order_asked() {
         let list = [intent("t", "late", 9), intent("t", "early", 2), intent("u", "other", 5)];
-        let mut watch = Watch::default();
-        assert_eq!(keys(&watch.listed(at(0), &list, &Running::new(), &Pace::DEFAULT)), ["early", "other"]);
-        let one = Pace { at_once: 1, ..Pace::DEFAULT };
-        assert_eq!(keys(&watch.listed(at(0), &list, &Running::new(), &one)), ["early"]);
+        assert_eq!(keys(&fresh(&list, &NOTHING, true)), [vec!["early", "late"], vec!["other"]]);
+        assert_eq!(keys(&fresh(&list, &NOTHING, false)), [["early"], ["other"]], "beside an older build");
+        // A key that is asked for later joins those of its table.
         let running: Running = [(place(&list[1]), false)].into();
-        assert_eq!(keys(&watch.listed(at(0), &list, &running, &Pace::DEFAULT)), ["other"]);
+        assert_eq!(keys(&fresh(&list, &running, true)), [["other"], ["late"]]);
+        assert_eq!(keys(&fresh(&list, &running, false)), [["other"]]);
+        let many: Vec<_> = (0..120).map(|at| intent("t", &format!("{at:03}"), at)).collect();
+        assert_eq!(fresh(&many, &NOTHING, true).take[0].len(), KEYS);
     }
 
     #[test]
-    fn what_another_gateway_carries_out_is_taken_over_when_it_no_longer_changes() {
+    fn who_waits_takes_no_place_of_four() {
+        let list: Vec<_> = ["a", "b", "c", "d", "e"].map(|table| intent(table, "k", 1)).into();
+        assert_eq!(fresh(&list, &NOTHING, true).take.len(), 4);
+        let running = |waits: bool| list[..4].iter().map(|one| (place(one), waits)).collect::<Running>();
+        assert!(fresh(&list, &running(false), true).take.is_empty());
+        assert_eq!(fresh(&list, &running(true), true).take.len(), 1, "all four are hindered or paused");
+    }
+
+    #[test]
+    fn a_table_that_another_gateway_carries_is_left_to_it_while_it_lives() {
         let mut list = [carried(intent("t", "a", 1)), intent("t", "b", 0)];
         let mut watch = Watch::default();
-        let mut look = |seconds, list: &[ReshardIntent]| {
-            watch.listed(at(seconds), list, &Running::new(), &Pace::DEFAULT)
-        };
+        let mut look = |seconds, list: &[ReshardIntent]| look(&mut watch, seconds, list, &NOTHING, true);
         assert!(look(0, &list).take.is_empty());
         assert!(look(3, &list).take.is_empty());
         list[0].version += 1;
         assert!(look(6, &list).take.is_empty());
         // The key that is on its way goes first.
-        assert_eq!(keys(&look(11, &list)), ["a"]);
+        assert_eq!(keys(&look(11, &list)), [["a", "b"]]);
     }
 
     #[test]
-    fn a_paused_key_lets_others_go_first_only_before_it_has_begun() {
+    fn a_value_of_an_index_goes_by_itself_and_in_its_turn() {
+        let value = ReshardIntent { index: Some("i".to_owned()), ..intent("t", "v", 5) };
+        let list = [intent("t", "a", 1), intent("t", "b", 2), value.clone(), intent("t", "c", 9)];
+        assert_eq!(keys(&fresh(&list, &NOTHING, true)), [["a", "b"]]);
+        assert_eq!(keys(&fresh(&list[2..], &NOTHING, true)), [["v"]]);
+        let begun = [list[3].clone(), ReshardIntent { begun: true, ..value }];
+        assert_eq!(keys(&fresh(&begun, &NOTHING, true)), [["v"]]);
+        let running: Running = [(place(&begun[1]), false)].into();
+        assert!(fresh(&begun, &running, true).take.is_empty());
+        let running: Running = [(place(&list[0]), false)].into();
+        assert_eq!(keys(&fresh(&list, &running, true)), [["b"]]);
+        assert!(fresh(&[list[0].clone(), list[2].clone()], &running, true).take.is_empty());
+    }
+
+    #[test]
+    fn a_paused_key_waits_only_before_it_has_begun() {
         let paused = ReshardIntent { paused: true, ..intent("t", "a", 1) };
         let begun = ReshardIntent { begun: true, ..paused.clone() };
         let cancelled = ReshardIntent { cancelled: true, ..paused.clone() };
         let other = intent("t", "b", 2);
-        for (one, chosen) in [(paused, "b"), (begun, "a"), (cancelled, "a")] {
+        for (one, together, alone) in
+            [(paused, vec!["b"], "b"), (begun, vec!["a", "b"], "a"), (cancelled, vec!["a", "b"], "a")]
+        {
             let list = [one, other.clone()];
-            assert_eq!(
-                keys(&Watch::default().listed(at(0), &list, &Running::new(), &Pace::DEFAULT)),
-                [chosen]
-            );
+            assert_eq!(keys(&fresh(&list, &NOTHING, true)), [together]);
+            assert_eq!(keys(&fresh(&list, &NOTHING, false)), [[alone]]);
         }
     }
 
     #[test]
-    fn what_is_hindered_is_tried_again_later() {
+    fn what_is_hindered_is_tried_again_later_and_holds_up_no_other_key() {
         let mut hindered = intent("t", "a", 1);
         hindered.progress.hindered = Some("frozen".to_owned());
         let begun = ReshardIntent { begun: true, ..hindered.clone() };
         let (mut watch, other) = (Watch::default(), intent("t", "b", 2));
         let list = [hindered, other.clone()];
-        assert_eq!(keys(&watch.listed(at(0), &list, &Running::new(), &Pace::DEFAULT)), ["b"]);
-        assert_eq!(keys(&watch.listed(at(60), &list, &Running::new(), &Pace::DEFAULT)), ["a"]);
+        assert_eq!(keys(&look(&mut watch, 0, &list, &NOTHING, true)), [["b"]]);
+        assert_eq!(keys(&look(&mut watch, 60, &list, &NOTHING, true)), [["a", "b"]]);
         let list = [begun, other];
-        assert!(Watch::default().listed(at(0), &list, &Running::new(), &Pace::DEFAULT).take.is_empty());
+        assert_eq!(keys(&fresh(&list, &NOTHING, true)), [["b"]]);
+        assert!(fresh(&list, &NOTHING, false).take.is_empty(), "beside an older build");
     }
 
     #[test]
@@ -214,8 +292,8 @@ mod tests {
         };
         let list = [ended("a", EndedAs::Moved), ended("b", EndedAs::Stopped), ended("c", EndedAs::Cancelled)];
         let mut watch = Watch::default();
-        assert_eq!(watch.listed(at(0), &list, &Running::new(), &Pace::DEFAULT), Chosen::default());
-        let chosen = watch.listed(at(3_600), &list, &Running::new(), &Pace::DEFAULT);
+        assert_eq!(look(&mut watch, 0, &list, &NOTHING, true), Chosen::default());
+        let chosen = look(&mut watch, 3_600, &list, &NOTHING, true);
         let removed: Vec<_> = chosen.remove.iter().map(|one| &*one.key).collect();
         assert_eq!((removed, chosen.take.len()), (vec![&b"a"[..], b"c"], 0));
     }

@@ -30,9 +30,10 @@ use heatsink_dynamo::Error;
 use heatsink_env::Env;
 use heatsink_store::Store;
 
-use choice::{Running, Watch, place};
+use choice::{Look, Running, Watch, any_table_has_several, place};
 use shown::Shown;
 
+use crate::key::shares::Shares;
 use crate::value::INDEX_DELAY;
 
 pub use pace::Pace;
@@ -47,6 +48,9 @@ pub struct Runner {
     stopping: AtomicBool,
     /// How many intents the last look found.
     found: AtomicUsize,
+    /// Whether keys of a table move beside each other, as the last look found.
+    together: AtomicBool,
+    shares: Arc<Shares>,
 }
 
 /// Looks become rarer with the intents that there are: for each so many, one pause more between
@@ -68,6 +72,8 @@ impl Runner {
             pace: Pace::DEFAULT,
             stopping: AtomicBool::new(false),
             found: AtomicUsize::new(0),
+            together: AtomicBool::new(true),
+            shares: Arc::default(),
         }
     }
 
@@ -108,18 +114,28 @@ impl Runner {
                 };
                 match select(&mut stop, select(&mut looking, pin!(ended))).await {
                     Either::Left(_) => break,
-                    Either::Right((Either::Right(_), _)) => carried.retain(|one| !one.is_over()),
+                    Either::Right((Either::Right(_), _)) => {}
                     Either::Right((Either::Left((listed, _)), _)) => {
                         looking = Box::pin(self.look());
                         let Some(intents) = self.readable(listed, &mut warned) else { continue };
+                        carried.retain(|one| !one.is_over());
                         let running: Running =
-                            carried.iter().map(|one| (one.place.clone(), one.is_paused())).collect();
-                        let now = self.registry.env().now();
-                        let chosen = watch.listed(now, &intents, &running, &self.pace);
-                        for intent in chosen.take {
-                            let shown = Arc::new(Shown::new(place(&intent)));
-                            carried.push(Arc::clone(&shown));
-                            runs.push(Box::pin(self.carry(intent, shown)));
+                            carried.iter().map(|one| (one.place.clone(), one.waits())).collect();
+                        let chosen = watch.listed(&Look {
+                            now: self.registry.env().now(),
+                            list: &intents,
+                            running: &running,
+                            pace: &self.pace,
+                            together: self.together.load(Ordering::Relaxed),
+                        });
+                        for of_table in chosen.take {
+                            let shown = |intent: ReshardIntent| {
+                                let shown = Arc::new(Shown::new(place(&intent)));
+                                (intent, shown)
+                            };
+                            let of_table: Vec<_> = of_table.into_iter().map(shown).collect();
+                            carried.extend(of_table.iter().map(|(_, shown)| Arc::clone(shown)));
+                            runs.push(Box::pin(self.carry_all(of_table)));
                         }
                         for intent in chosen.remove {
                             runs.push(Box::pin(self.remove(intent)));
@@ -143,8 +159,20 @@ impl Runner {
         let listed = self.registry.intents(false).await;
         if let Ok(intents) = &listed {
             self.found.store(intents.len(), Ordering::Relaxed);
+            self.look_at_builds(&intents.known).await;
         }
         Some(listed)
+    }
+
+    /// Notes whether every gateway knows that keys of a table move together, where that matters.
+    async fn look_at_builds(&self, intents: &[ReshardIntent]) {
+        if !any_table_has_several(intents) {
+            return;
+        }
+        match self.control.changer().gateways_without(|one| one.knows_keys_together).await {
+            Ok(older) => self.together.store(older.is_empty(), Ordering::Relaxed),
+            Err(error) => tracing::debug!("the gateways cannot be listed: {error}"),
+        }
     }
 
     /// The intents that this version knows. Of each other one it warns once, up to a number.

@@ -15,8 +15,8 @@ pub struct Pace {
     pub tried_again: Duration,
     /// How long an intent is kept after it ended well, for those who wait for it.
     pub kept: Duration,
-    /// How many a gateway carries out at once, each of another table; those that are paused not
-    /// counted.
+    /// Of how many tables a gateway carries intents out at once; those of which all are paused or
+    /// hindered not counted.
     pub at_once: usize,
 }
 

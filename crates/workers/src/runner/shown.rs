@@ -44,8 +44,10 @@ impl Shown {
         self.over.load(Ordering::Relaxed)
     }
 
-    pub fn is_paused(&self) -> bool {
-        self.paused.load(Ordering::Relaxed)
+    /// Whether it waits for somebody: it is paused, or something hinders it.
+    pub fn waits(&self) -> bool {
+        let hindered = self.hindered.lock().unwrap_or_else(PoisonError::into_inner);
+        self.paused.load(Ordering::Relaxed) || hindered.now.is_some()
     }
 
     pub fn ends(&self) {
@@ -87,7 +89,7 @@ impl Progress for Shown {
             State::Moving { phase, .. } => Some(phase),
             State::Stable { .. } => None,
         };
-        // Until it is settled, no other key of the table can move.
+        // Until it is settled, the key cannot move again.
         self.set_moving(!matches!(state, State::Stable { settled: true, .. }));
         self.set_phase(phase);
     }

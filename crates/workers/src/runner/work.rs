@@ -5,6 +5,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::{Either, select};
@@ -155,7 +156,8 @@ impl Runner {
         let unsettled = moves.is_some() || record.is_some_and(|record| !record.settled);
         shown.set_moving(unsettled);
         shown.set_phase(moves.map(|moves| moves.phase));
-        let reshard: Reshard = context.reshard(&intent.key, &intent.request.layout)?.within(&self.control);
+        let reshard: Reshard = context.reshard(&intent.key, &intent.request.layout)?;
+        let reshard = reshard.within(&self.control).sharing(&self.shares);
         if reshard.is_done() {
             let shards = intent.request.layout.shards;
             let (table, key) = (intent.table.clone(), intent.key_text());
@@ -166,7 +168,11 @@ impl Runner {
             shown.set_moving(false);
             return Ok(None);
         }
-        context.alone(&intent.key)?;
+        // Beside older builds two that have begun would wait for each other for ever.
+        match self.together.load(Ordering::Relaxed) || unsettled {
+            true => context.beside_keys()?,
+            false => context.alone(&intent.key)?,
+        }
         let counting = reshard.counting(COUNTING);
         let options = ReshardOptions { exclusive: false, rate: intent.request.rate };
         let running = reshard.run_steered(options, &shown.steering, &**shown);

@@ -27,12 +27,12 @@ pub(super) enum What {
     Start(Start),
     /// Says how far reshards are, and which keys of a table are on record
     Status(Status),
-    /// Stops moving the items of a key for now
-    Pause(One),
-    /// Goes on moving the items of a key
-    Resume(One),
-    /// Keeps a key as it was, as long as nothing was written under its new shards
-    Cancel(One),
+    /// Stops moving the items of keys for now
+    Pause(Steered),
+    /// Goes on moving the items of keys
+    Resume(Steered),
+    /// Keeps keys as they were, as long as nothing was written under their new shards
+    Cancel(Steered),
     /// Asks for the shards that a key has by its rule, or for one
     Back(Back),
 }
@@ -103,8 +103,9 @@ pub(super) struct How {
 pub(super) struct Start {
     /// The table
     pub table: String,
-    /// The logical partition key, or with --index the value of the index's; binary in base64
-    pub key: Option<String>,
+    /// The logical partition keys, or with --index the values of the index's; binary in base64.
+    /// Keys move together, up to 100 at once; one that cannot move is named, and the others go on
+    pub key: Vec<String>,
     /// Reshard a value of this global index's partition key instead: only that value is spread
     #[arg(long, value_name = "INDEX", conflicts_with_all = ["strategy", "attribute", "separator", "part"])]
     pub index: Option<String>,
@@ -114,7 +115,7 @@ pub(super) struct Start {
     pub prefix: Option<String>,
     /// The keys, or with --index the values, in this file, one a line: at most 1,000 keys, or 100
     /// values
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", visible_alias = "keys-from")]
     pub file: Option<PathBuf>,
     /// How many shards each gets; 1 brings all of its items back under the key itself
     #[arg(long, value_name = "N")]
@@ -153,12 +154,12 @@ pub(super) struct Status {
 
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("keys").required(true).args(["key", "all"]))]
-pub(super) struct One {
+pub(super) struct Steered {
     /// The table [default, with --all: every table]
     pub table: Option<String>,
-    /// The logical partition key, or with --index the value of the index's; binary in base64
-    pub key: Option<String>,
-    /// It is a value of this index's partition key
+    /// The logical partition keys, or with --index the values of the index's; binary in base64
+    pub key: Vec<String>,
+    /// They are values of this index's partition key
     #[arg(long, value_name = "INDEX", conflicts_with = "all")]
     pub index: Option<String>,
     /// Every reshard of the table, or of all tables, those of values of indexes too
@@ -190,7 +191,7 @@ impl Args {
         match &self.what {
             What::Start(start) => start.place.output,
             What::Status(status) => status.place.output,
-            What::Pause(one) | What::Resume(one) | What::Cancel(one) => one.place.output,
+            What::Pause(some) | What::Resume(some) | What::Cancel(some) => some.place.output,
             What::Back(back) => back.place.output,
         }
     }

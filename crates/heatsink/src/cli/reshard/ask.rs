@@ -3,7 +3,7 @@
 
 use heatsink_control::reshard_intent::{ReshardIntent, Subject, WantedLayout, key_text};
 use heatsink_layout::shards;
-use heatsink_workers::{Plan, Reshard, ReshardReport, TableContext};
+use heatsink_workers::{Plan, Reshard, ReshardReport, TableContext, WorkerError};
 use serde_json::{Value as Json, json};
 
 use super::args::{How, Place, words};
@@ -29,13 +29,14 @@ pub(super) struct Asked {
 pub(super) async fn ask(
     opened: &Opened,
     context: TableContext,
-    asked: Asked,
+    mut asked: Asked,
     how: &How,
     place: &Place,
 ) -> Result<(), Exit> {
     let table = context.table().name.clone();
     let text = |key: &[u8]| key_text(key, context.key_type());
     // All of them, before anything is written.
+    let refused = leave_out(&context, &mut asked)?;
     let mut reshards = Vec::with_capacity(asked.wanted.len());
     for (key, wanted) in &asked.wanted {
         reshards.push(context.reshard(key, wanted).map_err(exit)?);
@@ -81,6 +82,7 @@ pub(super) async fn ask(
     }
     warnings::ask(all_through.as_deref(), asked.yes)?;
     warnings.extend(all_through);
+    warnings.extend(refused);
     let wish = |((key, layout), _): &((Vec<u8>, WantedLayout), &Reshard)| {
         let (key, key_type, layout) = (key.clone(), context.key_type(), layout.clone());
         Wish { index: None, key, key_type, layout }
@@ -131,6 +133,31 @@ pub(super) async fn ask(
     };
     let who = who(opened, gateways);
     say(place.output, &document, &format!("{what}. {who} carries it out. Follow it with: {follow}"))
+}
+
+/// Takes the keys out that cannot have what is wanted, where there are several, and says why of
+/// each. The others go on.
+///
+/// # Errors
+/// None is left: why the first cannot.
+fn leave_out(context: &TableContext, asked: &mut Asked) -> Result<Vec<String>, Exit> {
+    let (mut why, mut first) = (Vec::new(), None);
+    if !asked.several {
+        return Ok(why);
+    }
+    asked.wanted.retain(|(key, wanted)| match context.reshard(key, wanted) {
+        Err(error @ WorkerError::Usage(_)) => {
+            why.push(format!("The key {:?} is left out: {error}", key_text(key, context.key_type())));
+            first.get_or_insert(error);
+            false
+        }
+        _ => true,
+    });
+    why.iter().for_each(|why| tracing::warn!("{why}"));
+    match first {
+        Some(error) if asked.wanted.is_empty() => Err(exit(error)),
+        _ => Ok(why),
+    }
 }
 
 /// Who of so many gateways carries it out.

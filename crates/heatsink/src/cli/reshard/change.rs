@@ -3,7 +3,7 @@
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use serde_json::json;
 
-use super::args::{One, Place};
+use super::args::{Place, Steered};
 use super::opened::Opened;
 use super::told::{command_on, say, status_of, unread};
 use super::{on_record, too_late};
@@ -38,8 +38,8 @@ enum Done {
     Removed(&'static str),
 }
 
-/// Changes one reshard, or all of a table, or all.
-pub(super) async fn change(one: One, change: Change) -> Result<(), Exit> {
+/// Changes the reshards of some keys, or all of a table, or all.
+pub(super) async fn change(one: Steered, change: Change) -> Result<(), Exit> {
     let opened = Opened::at(&one.place).await?;
     let id = match &one.table {
         Some(table) => table_id(&opened, table).await?,
@@ -49,27 +49,35 @@ pub(super) async fn change(one: One, change: Change) -> Result<(), Exit> {
     let of_table = |found: &ReshardIntent| {
         one.table.as_ref().is_none_or(|table| *table == found.table) || Some(&found.table_id) == id.as_ref()
     };
-    let meant: Vec<ReshardIntent> = intents
+    let names = |found: &ReshardIntent, key: &String| *key == found.key_text() && one.index == found.index;
+    let named = !one.key.is_empty();
+    let mut meant: Vec<ReshardIntent> = intents
         .known
         .into_iter()
         .filter(of_table)
-        .filter(|found| {
-            one.key.as_ref().is_none_or(|key| *key == found.key_text() && one.index == found.index)
-        })
-        .filter(|found| found.is_open() || change == Change::Cancel && (one.key.is_some() || stopped(found)))
+        .filter(|found| !named || one.key.iter().any(|key| names(found, key)))
+        .filter(|found| found.is_open() || change == Change::Cancel && (named || stopped(found)))
         .collect();
-    let meant = match (&one.table, &one.key, meant.is_empty()) {
-        (Some(table), Some(key), true) => {
-            let of_cancel = id.as_deref().filter(|_| change == Change::Cancel);
-            vec![on_record::intent(&opened, (of_cancel, table), &one, key).await?]
-        }
-        (Some(table), None, true) => {
-            return Err(Exit::usage(format!("no reshard of table {table} is asked for")));
-        }
-        (None, _, true) => return Err(Exit::usage("no reshard is asked for")),
-        (.., false) => meant,
-    };
     let (mut changed, mut removed, mut late, mut text) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    if let Some(table) = &one.table {
+        let of_cancel = id.as_deref().filter(|_| change == Change::Cancel);
+        for key in &one.key {
+            if meant.iter().any(|found| names(found, key)) {
+                continue;
+            }
+            match on_record::intent(&opened, (of_cancel, table), &one, key).await {
+                Ok(intent) => meant.push(intent),
+                Err(why) if one.key.len() == 1 => return Err(why),
+                Err(why) => late.push(why.to_string()),
+            }
+        }
+    }
+    if meant.is_empty() && late.is_empty() {
+        return Err(Exit::usage(match &one.table {
+            Some(table) => format!("no reshard of table {table} is asked for"),
+            None => "no reshard is asked for".to_owned(),
+        }));
+    }
     let status = status_of(one.table.as_deref(), &one.place);
     let mut next_steps = vec![status.clone()];
     for intent in meant {
@@ -99,7 +107,7 @@ pub(super) async fn change(one: One, change: Change) -> Result<(), Exit> {
                 text.push(format!("the reshard of {of} is not asked for any more; {was}"));
                 removed.push(key);
             }
-            Err(why) if one.key.is_some() => return Err(Exit::failed(why)),
+            Err(why) if one.key.len() == 1 => return Err(Exit::failed(why)),
             Err(why) => late.push(why),
         }
     }

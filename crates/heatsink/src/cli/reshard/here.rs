@@ -23,7 +23,7 @@ pub(super) async fn carry_out(
     if reshard.is_done() {
         return Ok(None);
     }
-    context.alone(key)?;
+    context.beside_keys()?;
     let shown = Shown(bar(place.output, None, "{msg} {human_pos} items moved, {per_sec}"));
     let options = ReshardOptions { exclusive: opened.access == Access::Alone, rate: how.rate };
     let report = reshard.run(options, &shown).await?;

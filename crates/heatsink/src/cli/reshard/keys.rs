@@ -1,5 +1,5 @@
-//! Which keys, or values of an index, a command is for: one, those of a file, or those that begin
-//! in some way.
+//! Which keys, or values of an index, a command is for: those that it names, those of a file, or
+//! those that begin in some way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,8 +67,11 @@ fn attribute_bytes(attribute: &AttributeDefinition, key: &str) -> Result<Vec<u8>
 
 /// The keys that `start` names.
 pub(super) async fn named(opened: &Opened, context: &TableContext, start: &Start) -> Result<Keys, Exit> {
-    if let Some(key) = &start.key {
-        return Ok(Keys { keys: vec![bytes(context, key)?], read: None });
+    if !start.key.is_empty() {
+        let named: BTreeSet<&String> = start.key.iter().collect();
+        bounded(named.len(), &start.table)?;
+        let keys = named.into_iter().map(|key| bytes(context, key)).collect::<Result<_, _>>()?;
+        return Ok(Keys { keys, read: None });
     }
     if let Some(prefix) = &start.prefix {
         return beginning(opened, context, &bytes(context, prefix)?, start.place.output).await;
@@ -110,8 +113,8 @@ async fn beginning(
 
 /// The logical values of an index that `start` names.
 pub(super) async fn values(opened: &Opened, start: &Start, index: &str) -> Result<Values, Exit> {
-    if let Some(value) = &start.key {
-        return Ok(Values { values: vec![value.clone()], read: None });
+    if !start.key.is_empty() {
+        return Ok(Values { values: start.key.clone(), read: None });
     }
     let Some(prefix) = &start.prefix else {
         return Ok(Values { values: lines(start)?.into_iter().collect(), read: None });

@@ -17,6 +17,7 @@ mod opened;
 mod quoted;
 mod shard_form;
 mod status;
+mod summary;
 mod told;
 mod too_late;
 mod value;
@@ -43,9 +44,9 @@ pub fn run(args: Args) -> Result<(), Exit> {
             What::Start(start) => begin(start).await,
             What::Back(back) => self::back(back).await,
             What::Status(status) => status::list(status).await,
-            What::Pause(one) => change::change(one, change::Change::Pause).await,
-            What::Resume(one) => change::change(one, change::Change::Resume).await,
-            What::Cancel(one) => change::change(one, change::Change::Cancel).await,
+            What::Pause(some) => change::change(some, change::Change::Pause).await,
+            What::Resume(some) => change::change(some, change::Change::Resume).await,
+            What::Cancel(some) => change::change(some, change::Change::Cancel).await,
         }
     })
 }
@@ -59,8 +60,8 @@ async fn begin(start: Start) -> Result<(), Exit> {
     let wanted = args::wanted(&start)?;
     let context = opened.table(&start.table, start.how.confirm_streams).await.map_err(exit)?;
     let keys = keys::named(&opened, &context, &start).await?;
-    let several = start.key.is_none();
-    shard_form::refuse(&opened, &context, &keys.keys, !several).await?;
+    let several = start.key.len() != 1;
+    shard_form::refuse(&opened, &context, &keys.keys, !start.key.is_empty()).await?;
     let in_full = |key: Vec<u8>| {
         let wanted = context.in_full(&key, &wanted);
         (key, wanted)

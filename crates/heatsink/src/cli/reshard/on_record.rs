@@ -6,7 +6,7 @@ use heatsink_dynamo::KeyType;
 use heatsink_layout::ValueLayout;
 use heatsink_workers::DEFAULT_RATE;
 
-use super::args::One;
+use super::args::Steered;
 use super::opened::Opened;
 use super::told::unread;
 use super::too_late;
@@ -20,7 +20,7 @@ use crate::exit::Exit;
 pub(super) async fn intent(
     opened: &Opened,
     (id, table): (Option<&str>, &str),
-    one: &One,
+    one: &Steered,
     key: &str,
 ) -> Result<ReshardIntent, Exit> {
     let found = match (id, &one.index) {
@@ -40,7 +40,7 @@ pub(super) async fn intent(
 async fn of_key(
     opened: &Opened,
     (id, table): (&str, &str),
-    one: &One,
+    one: &Steered,
     key: &str,
 ) -> Result<Option<ReshardIntent>, Exit> {
     let Some(of_table) = opened.registry.read(id).await.map_err(unread)?.filter(|record| record.keys > 0)
@@ -74,7 +74,7 @@ async fn of_key(
 async fn of_value(
     opened: &Opened,
     (id, table): (&str, &str),
-    one: &One,
+    one: &Steered,
     value: &str,
     index: &str,
 ) -> Result<Option<ReshardIntent>, Exit> {

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 const CHANCE: f64 = 0.01;
 
 /// Refuses keys that are written like shards, unless the table is on record. `named`: the operator
-/// named the key itself; then it is refused only if its items lie like those of a shard.
+/// named the keys themselves; then one is refused only if its items lie like those of a shard.
 pub(super) async fn refuse(
     opened: &Opened,
     context: &TableContext,
@@ -25,12 +25,12 @@ pub(super) async fn refuse(
         return Ok(());
     }
     let table = &context.table().name;
-    for key in keys {
-        let Some((base, shard)) = split_shard(key) else { continue };
-        let [key, base] = [key, base].map(|key| key_text(key, context.key_type()));
+    for own in keys {
+        let Some((base, shard)) = split_shard(own) else { continue };
+        let [key, base] = [own, base].map(|key| key_text(key, context.key_type()));
         if named {
             let Some(described) = opened.registry.describe(table).await.map_err(unread)? else { continue };
-            let traces = traces_of_key(&opened.registry, &described, keys.first().map_or(&[], |key| key));
+            let traces = traces_of_key(&opened.registry, &described, own);
             let lies = traces.await.map_err(unread)?.iter().any(|(_, found)| found.by_chance() < CHANCE);
             if !lies {
                 continue;

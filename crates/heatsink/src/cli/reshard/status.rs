@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::args::{Place, Status, words};
 use super::opened::Opened;
+use super::summary;
 use super::told::{command, command_on, phase_name, say, unread};
 use super::value_words;
 use super::value_words::start_command;
@@ -52,7 +53,10 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     let mut document = json!({
         "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unreadable": unread_intents, "more": next.is_some(), "next_steps": next_steps,
     });
-    let mut text: Vec<String> = known.iter().take(LISTED).map(|one| asked_line(one, now)).collect();
+    let summaries = summary::of(&known);
+    document["tables"] = json!(summaries);
+    let mut text: Vec<String> = summaries.iter().map(summary::Summary::line).collect();
+    text.extend(known.iter().take(LISTED).map(|one| asked_line(one, now)));
     if known.len() > LISTED {
         text.push(format!("and {} others; `--output json` lists them", known.len() - LISTED));
     }

@@ -42,7 +42,7 @@ impl Asked<'_> {
 
     /// The one value, unless the command is for any number of them.
     fn one(&self) -> Option<&str> {
-        self.start.key.as_deref()
+        self.start.key.first().filter(|_| self.start.key.len() == 1).map(String::as_str)
     }
 }
 

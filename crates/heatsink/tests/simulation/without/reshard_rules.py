@@ -100,8 +100,8 @@ RULES = (
         "a claim is taken only while the record is as its worker saw it",
         (
             CLAIM,
-            '"sk": { "S": SORT } }, "ConditionExpression": "#v = :v",',
-            '"sk": { "S": SORT } }, "ConditionExpression": (if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" }),',
+            '"Key": on.record, "ConditionExpression": "#v = :v",',
+            '"Key": on.record, "ConditionExpression": (if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" }),',
         ),
     ),
     rule(

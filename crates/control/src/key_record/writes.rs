@@ -1,0 +1,107 @@
+//! Writes records of keys of one table together: several of them, and the table's record, in one
+//! transaction. Each write of a key's record writes the table's too, so keys that move beside each
+//! other would meet there one by one.
+//!
+//! Not here: what is written (`heatsink_reshard` decides), how it becomes known (`Announcer`).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt;
+use heatsink_dynamo::{Code, Error};
+
+use super::KeyRecord;
+use crate::record::Record;
+use crate::registry::Registry;
+use crate::together::Together;
+
+/// The most keys of one transaction: with the table's record 25 actions, which stores before 2022
+/// take.
+const MOST_KEYS: usize = 24;
+/// The same of stores that take 10 actions.
+pub(crate) const FEW_KEYS: usize = 9;
+
+/// The records of keys of one table, as one process writes them.
+#[derive(Default)]
+pub struct KeyWrites {
+    together: Together<KeyWrite, Written>,
+    readings: Together<(), Arc<Vec<KeyRecord>>>,
+    /// The table's record as this process wrote it last.
+    newest: Mutex<Option<Record>>,
+}
+
+/// The records of the table and of the key as they were written; `None` where nothing was.
+type Written = Option<(Record, KeyRecord)>;
+
+/// One key's record, and the table's as its writer knows it.
+#[derive(Clone)]
+struct KeyWrite {
+    table: Record,
+    from: Option<KeyRecord>,
+    to: KeyRecord,
+}
+
+impl KeyWrites {
+    /// As [`Registry::replace_key`], together with all others that are written at the same time.
+    /// The table's record may have changed meanwhile by records of other keys, and by nothing else.
+    ///
+    /// # Errors
+    /// The store's; `ValidationException` for a number.
+    pub async fn replace(
+        &self,
+        registry: &Registry,
+        table: &Record,
+        from: Option<&KeyRecord>,
+        to: &KeyRecord,
+    ) -> Result<Option<(Record, KeyRecord)>, Error> {
+        let write = KeyWrite { table: table.clone(), from: from.cloned(), to: to.clone() };
+        let serve = |writes: Vec<KeyWrite>| self.serve(registry, writes).boxed();
+        self.together.ask(write, MOST_KEYS, serve).await
+    }
+
+    /// As [`Registry::key_records`], by a read that was sent after this was called.
+    ///
+    /// # Errors
+    /// The store's; a record that cannot be read.
+    pub async fn records(&self, registry: &Registry, table_id: &str) -> Result<Arc<Vec<KeyRecord>>, Error> {
+        let serve = |callers: Vec<()>| {
+            let read =
+                async move { Ok(vec![Arc::new(registry.key_records(table_id).await?); callers.len()]) };
+            read.boxed()
+        };
+        self.readings.ask((), usize::MAX, serve).await
+    }
+
+    async fn serve(&self, registry: &Registry, writes: Vec<KeyWrite>) -> Result<Vec<Written>, Error> {
+        let known = self.newest.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let tables = writes.iter().map(|write| &write.table).chain(&known);
+        let Some(mut table) = tables.max_by_key(|table| table.version).cloned() else {
+            return Ok(Vec::new());
+        };
+        let mut answers: Vec<Written> = vec![None; writes.len()];
+        let fit = writes.iter().enumerate().filter(|(_, write)| write.table.says_as(&table));
+        let fit: Vec<(usize, &KeyWrite)> = fit.collect();
+        let mut most = MOST_KEYS;
+        let mut left = &fit[..];
+        while !left.is_empty() {
+            let (now, later) = left.split_at(most.min(left.len()));
+            let keys: Vec<_> = now.iter().map(|(_, write)| (write.from.as_ref(), &write.to)).collect();
+            let written = match registry.replace_keys(&table, &keys).await {
+                Err(error) if error.code == Code::ValidationException && now.len() > FEW_KEYS => {
+                    most = FEW_KEYS;
+                    continue;
+                }
+                written => written?,
+            };
+            let newest = written.iter().flatten().map(|(table, _)| table).max_by_key(|table| table.version);
+            // Where none was written, each writer looks for itself at what has changed.
+            let Some(newest) = newest.cloned() else { return Ok(answers) };
+            table = newest;
+            for ((at, _), written) in now.iter().zip(written) {
+                answers[*at] = written;
+            }
+            left = later;
+        }
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(table);
+        Ok(answers)
+    }
+}
