@@ -25,6 +25,7 @@ use futures::lock::{Mutex, MutexGuard};
 use heatsink_dynamo::{Code, Error, Operation};
 use serde_json::{Value as Json, json};
 
+pub use self::transact::Written;
 use self::transact::transact;
 use crate::key_record::KeyRecord;
 use crate::record::{Record, SORT};
@@ -55,15 +56,6 @@ pub struct Claim {
     run: String,
     permits: Vec<Mutex<()>>,
     next: AtomicUsize,
-}
-
-/// The result of a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// All actions were carried out.
-    Done,
-    /// No action was carried out: the conditions of the actions at these positions did not hold.
-    Refused(Vec<usize>),
 }
 
 /// Why a claim does not hold.

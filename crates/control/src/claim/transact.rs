@@ -7,8 +7,16 @@ use std::time::Duration;
 use heatsink_dynamo::{Code, Error, Operation};
 use serde_json::{Value as Json, json};
 
-use super::Written;
 use crate::registry::Registry;
+
+/// The result of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// All actions were carried out.
+    Done,
+    /// No action was carried out: the conditions of the actions at these positions did not hold.
+    Refused(Vec<usize>),
+}
 
 /// For so long a transaction that conflicts or is throttled is retried.
 const PATIENCE: Duration = Duration::from_secs(120);
