@@ -19,7 +19,7 @@ impl Tables {
 }
 
 pub fn calculated() -> Layout {
-    Layout { strategy: Strategy::Calculated { by: By::SortKey }, shards: 3, hash: Hash::JumpXxh3, version: 1 }
+    Layout { strategy: Strategy::calculated(By::SortKey), shards: 3, hash: Hash::JumpXxh3, version: 1 }
 }
 
 fn attribute(name: &str, key_type: KeyType) -> AttributeDefinition {

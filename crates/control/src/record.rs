@@ -31,6 +31,9 @@ pub(crate) const FORM_OF_BUCKETS: u64 = 6;
 /// The form of a record of a single key that [stands by its hash](crate::registry_key): older
 /// builds would take the hash for the key.
 pub(crate) const FORM_OF_LONG_KEY: u64 = 7;
+/// The form of a record of a single key whose shards have [slots by
+/// name](heatsink_layout::Layout::slots): older builds would read other physical keys.
+pub(crate) const FORM_OF_SLOTS: u64 = 8;
 /// The form of a record that has layouts of single values of index keys: older builds would take
 /// their shards for values of clients.
 const FORM_WITH_VALUES: u64 = 5;
@@ -166,6 +169,11 @@ impl AdoptionCheckpoint {
     }
 }
 
+/// Rules name no slots: only single keys have some.
+fn has_no_slots_by_name(layouts: &TableLayouts) -> bool {
+    layouts.iter().all(|one| one.layout().slots().is_empty())
+}
+
 impl Record {
     /// Whether another record of the table says the same of all but records of single keys.
     pub fn says_as(&self, other: &Record) -> bool {
@@ -241,7 +249,7 @@ impl Record {
             Some(Record {
                 id: id.to_owned(),
                 name: text("name")?.to_owned(),
-                layouts: serde_json::from_str(text("layouts")?).ok()?,
+                layouts: serde_json::from_str(text("layouts")?).ok().filter(has_no_slots_by_name)?,
                 state: serde_json::from_str(text("state")?).ok()?,
                 version: number("version")?,
                 created: number("created")?,

@@ -135,7 +135,7 @@ mod tests {
 
     fn sharded(items: usize, shards: u16, key: &str) -> ShardTraces {
         let layout = Layout {
-            strategy: Strategy::Calculated { by: By::SortKey },
+            strategy: Strategy::calculated(By::SortKey),
             shards,
             hash: Hash::JumpXxh3,
             version: 1,

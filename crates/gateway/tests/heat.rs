@@ -387,7 +387,7 @@ async fn what_each_shard_of_a_hot_key_takes_is_measured() {
     let rule = format!("[[rule]]\ntable = \"games\"\nstrategy = \"calculated\"\nshards = {SHARDS}\n");
     let server = Server::start(&rule).await;
     let layout = Layout {
-        strategy: Strategy::Calculated { by: By::SortKey },
+        strategy: Strategy::calculated(By::SortKey),
         shards: SHARDS,
         hash: Hash::JumpXxh3,
         version: 1,

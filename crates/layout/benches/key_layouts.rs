@@ -17,7 +17,7 @@ fn table(recorded: u32) -> Table {
     let partition = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
     let key = KeySchema { partition, sort: None };
     let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
-    let strategy = Strategy::Calculated { by: By::PrimaryKey };
+    let strategy = Strategy::calculated(By::PrimaryKey);
     let layout = Arc::new(Layout { strategy, shards: 16, hash: Hash::JumpXxh3, version: 1 });
     let of = || RecordedKey {
         in_force: InForce::Stable(Arc::clone(&layout)),

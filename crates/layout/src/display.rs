@@ -7,6 +7,16 @@ pub fn shards(count: u16) -> String {
     format!("{count} shard{}", if count == 1 { "" } else { "s" })
 }
 
+/// ` in slot 5`, ` in slots 0, 1, 4`; nothing where none is named.
+pub fn in_slots(slots: &[u16]) -> String {
+    let named: Vec<String> = slots.iter().map(u16::to_string).collect();
+    match slots.len() {
+        0 => String::new(),
+        1 => format!(" in slot {}", named.concat()),
+        _ => format!(" in slots {}", named.join(", ")),
+    }
+}
+
 impl std::fmt::Display for TableLayouts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (at, one) in self.iter().enumerate() {
@@ -27,7 +37,13 @@ impl std::fmt::Display for Layout {
         let shards = self.shards;
         match &self.strategy {
             Strategy::None => f.write_str("whole"),
-            Strategy::Calculated { by } => write!(f, "{shards} shards by {by}"),
+            Strategy::Calculated { by, slots } if slots.is_empty() => write!(f, "{shards} shards by {by}"),
+            Strategy::Calculated { slots, .. } if self.shards <= 1 => {
+                write!(f, "whole{}", in_slots(slots))
+            }
+            Strategy::Calculated { by, slots } => {
+                write!(f, "{shards} shards{} by {by}", in_slots(slots))
+            }
             Strategy::Bucket { time, earlier, .. } if shards <= 1 && earlier.is_empty() => {
                 write!(f, "a bucket for each {time}")
             }

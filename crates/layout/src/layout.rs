@@ -31,6 +31,10 @@ pub enum Strategy {
     Calculated {
         /// What is hashed.
         by: By,
+        /// The number of each shard's slot ([`Layout::slots`]); empty where shard k has slot k.
+        /// Builds that do not know them refuse the records of keys with slots by name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        slots: Vec<u16>,
     },
     /// The bucket of the time in the sort key, and within each bucket as calculated. Sort keys
     /// without a time lie in shard 0, outside all buckets.
@@ -60,6 +64,13 @@ pub enum Strategy {
         /// Where the time stands, if the template has a bucket.
         time: Option<Time>,
     },
+}
+
+impl Strategy {
+    /// Calculated shards, of which shard k has slot k.
+    pub const fn calculated(by: By) -> Self {
+        Strategy::Calculated { by, slots: Vec::new() }
+    }
 }
 
 /// How what decides a shard becomes its number. All but the first are for templates.
@@ -152,7 +163,7 @@ impl Layout {
     pub fn lies_whole(&self) -> bool {
         match self.strategy {
             Strategy::None => true,
-            Strategy::Calculated { .. } => self.shards <= 1,
+            Strategy::Calculated { ref slots, .. } => self.shards <= 1 && slots.is_empty(),
             Strategy::Bucket { .. } | Strategy::Counter { .. } | Strategy::Template { .. } => false,
         }
     }

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn only_a_counter_with_more_fragments_of_the_same_numbers_widens() {
         let calculated = |shards| {
-            let strategy = Strategy::Calculated { by: By::SortKey };
+            let strategy = Strategy::calculated(By::SortKey);
             Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
         };
         let four = counter(&["n"], 4);

@@ -8,7 +8,8 @@ use crate::Bucket;
 pub struct Slot {
     /// The bucket of time; `None` where the layout has none, and for sort keys that hold no time.
     pub bucket: Option<Bucket>,
-    /// The shard, within the bucket where there is one.
+    /// The number of the slot, within the bucket where there is one: that of its shard, unless the
+    /// layout [names another](crate::Layout::slots).
     pub shard: u16,
 }
 

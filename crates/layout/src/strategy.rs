@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use crate::{Bucket, By, Digest, Hash, Layout, Slot, SortKey, Strategy, Unplaced, hash};
 
 impl Layout {
-    /// The shard in which the item with that sort key lies, within its bucket if there are buckets;
-    /// below [`shards`](Layout::shards). `None` is a table without a sort key, whose one item per
-    /// key lies in shard 0. For layouts whose shard follows from the primary key; others are asked
-    /// by [`slot_of`](Self::slot_of).
+    /// The number of the slot in which the item with that sort key lies, within its bucket if there
+    /// are buckets. `None` is a table without a sort key, whose one item per key lies in its first
+    /// shard. For layouts whose shard follows from the primary key; others are asked by
+    /// [`slot_of`](Self::slot_of).
     pub fn shard_of(&self, sort: Option<SortKey<'_>>) -> u16 {
         self.slot_of(sort).map_or(0, |slot| slot.shard)
     }
@@ -37,7 +37,7 @@ impl Layout {
     pub fn hashed_slot(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
         let by = match &self.strategy {
             Strategy::None | Strategy::Counter { .. } => return Ok(Slot::default()),
-            Strategy::Calculated { by } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => by,
+            Strategy::Calculated { by, .. } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => by,
         };
         let bucket = self.bucket_of(sort)?;
         if matches!(self.strategy, Strategy::Bucket { .. }) && bucket.is_none() {
@@ -48,7 +48,7 @@ impl Layout {
             None => 0,
             Some(sort) => self.shard(by, sort, shards)?,
         };
-        Ok(Slot { bucket, shard })
+        Ok(Slot { bucket, shard: self.slot_number(shard) })
     }
 
     /// The slots in which the item with that sort key can lie.

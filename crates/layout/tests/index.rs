@@ -16,7 +16,7 @@ fn attribute(name: &str) -> AttributeDefinition {
 
 fn layouts(keys: &str, shards: u16) -> TableLayouts {
     let index = OfIndex { name: "by-status".to_owned(), attribute: attribute("status") };
-    let strategy = Strategy::Calculated { by: By::PrimaryKey };
+    let strategy = Strategy::calculated(By::PrimaryKey);
     let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
     TableLayouts::new(vec![KeyLayout::of_index(index, Glob::new(keys), layout)])
 }

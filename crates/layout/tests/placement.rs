@@ -26,12 +26,17 @@ fn counter() -> Spread {
 fn any_layout() -> impl Strategy<Value = Layout> {
     let strategy = prop_oneof![
         Just((Spread::None, Hash::JumpXxh3)),
-        Just((Spread::Calculated { by: By::SortKey }, Hash::JumpXxh3)),
+        Just((Spread::calculated(By::SortKey), Hash::JumpXxh3)),
         Just((counter(), Hash::JumpXxh3)),
         Just((template(By::SortKey), Hash::Crc32)),
         Just((template(By::SortKey), Hash::Random)),
     ];
-    (strategy, 1_u16..40).prop_map(|((strategy, hash), shards)| layout(strategy, shards, hash))
+    let usual = (strategy, 1_u16..40).prop_map(|((strategy, hash), shards)| layout(strategy, shards, hash));
+    let named = (1_u16..40, 0_u16..50).prop_map(|(shards, from)| {
+        let slots: Vec<u16> = (from..from + shards).rev().collect();
+        layout(Spread::calculated(By::SortKey), shards, Hash::JumpXxh3).with_slots(&slots).unwrap()
+    });
+    prop_oneof![usual, named]
 }
 
 #[test]
@@ -56,7 +61,7 @@ fn a_counter_of_one_shard_is_still_a_counter() {
 
 #[test]
 fn the_placement_in_force_is_that_of_the_layout() {
-    let layout = layout(Spread::Calculated { by: By::SortKey }, 10, Hash::JumpXxh3);
+    let layout = layout(Spread::calculated(By::SortKey), 10, Hash::JumpXxh3);
     let sort = Some(SortKey::S("0000123#player_7"));
     assert_eq!(InForce::Stable(layout.clone().into()).placement(sort), layout.placement(sort));
 }
@@ -66,7 +71,7 @@ proptest! {
     /// first; others keep the placement that they have.
     #[test]
     fn a_key_that_moves_has_both_slots(from in 1_u16..20, to in 1_u16..20, sort in "[a-z0-9]{1,8}") {
-        let one = |shards| Arc::new(layout(Spread::Calculated { by: By::SortKey }, shards, Hash::JumpXxh3));
+        let one = |shards| Arc::new(layout(Spread::calculated(By::SortKey), shards, Hash::JumpXxh3));
         let sort = Some(SortKey::S(&sort));
         let (from, to) = (one(from), one(to));
         let (old, new) = (from.slot_of(sort).unwrap(), to.slot_of(sort).unwrap());
@@ -84,7 +89,8 @@ proptest! {
         let placement = layout.placement(Some(SortKey::S(&sort))).unwrap();
         let slots: Vec<Slot> = placement.slots().collect();
         prop_assert_eq!(slots.iter().collect::<HashSet<_>>().len(), slots.len());
-        prop_assert!(slots.iter().all(|slot| slot.shard < layout.shards && slot.bucket.is_none()));
+        let numbers: Vec<u16> = layout.slot_numbers().collect();
+        prop_assert!(slots.iter().all(|slot| numbers.contains(&slot.shard) && slot.bucket.is_none()));
         prop_assert_eq!(slots.first(), Some(&placement.first()));
         let expected = match placement {
             Placement::One(_) => 1,

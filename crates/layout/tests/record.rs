@@ -17,12 +17,16 @@ fn golden() {
     let by = || By::SortKey;
     for (layout, text) in [
         (
-            layout(Strategy::Calculated { by: by() }, 4, Hash::JumpXxh3),
+            layout(Strategy::calculated(by()), 4, Hash::JumpXxh3),
             r#"{"strategy":{"Calculated":{"by":"SortKey"}},"shards":4,"hash":"JumpXxh3","version":1}"#,
         ),
         (
+            layout(Strategy::calculated(by()), 3, Hash::JumpXxh3).with_slots(&[0, 9, 2]).unwrap(),
+            r#"{"strategy":{"Calculated":{"by":"SortKey","slots":[0,9,2]}},"shards":3,"hash":"JumpXxh3","version":1}"#,
+        ),
+        (
             layout(
-                Strategy::Calculated { by: By::Part { separator: "#".into(), part: 1 } },
+                Strategy::calculated(By::Part { separator: "#".into(), part: 1 }),
                 4,
                 Hash::JumpXxh3,
             ),

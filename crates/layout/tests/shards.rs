@@ -20,7 +20,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn calculated(by: By, shards: u16) -> Layout {
-    Layout { strategy: Spread::Calculated { by }, shards, hash: Hash::JumpXxh3, version: 1 }
+    Layout { strategy: Spread::calculated(by), shards, hash: Hash::JumpXxh3, version: 1 }
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl TopHundred {
         let attribute = |name: &str| AttributeDefinition { name: name.into(), key_type: KeyType::S };
         let key = KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) };
         let schema = TableSchema { name: "Games".into(), id: "1".into(), key, indexes: Vec::new() };
-        let strategy = Strategy::Calculated { by: By::SortKey };
+        let strategy = Strategy::calculated(By::SortKey);
         let shards = u16::try_from(LANES).unwrap_or(1);
         let layouts = Ten(
             Arc::new(Table::new(schema, Arc::default())),

@@ -42,7 +42,7 @@ fn source() -> One {
     };
     let by = By::Part { separator: "#".to_owned(), part: 1 };
     let layout =
-        Layout { strategy: Strategy::Calculated { by }, shards: 10, hash: Hash::JumpXxh3, version: 1 };
+        Layout { strategy: Strategy::calculated(by), shards: 10, hash: Hash::JumpXxh3, version: 1 };
     One { schema: Arc::new(Table::new(schema, Arc::default())), layout: Arc::new(layout) }
 }
 

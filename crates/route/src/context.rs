@@ -183,9 +183,16 @@ impl<'a> PlanContext<'a> {
         self.moving(table, key).is_some_and(|moving| moving.phase > Phase::Reserve)
     }
 
-    /// How many shards hold items of a key that has that layout: of one that moves, all of both.
-    pub(crate) fn most_shards(&self, table: &Table, key: &[u8], layout: &Layout) -> u16 {
-        self.moving(table, key).map_or(layout.shards, |moving| moving.from.shards.max(moving.to.shards))
+    /// The slots that hold items of a key that has that layout, in order: of one that moves, those of
+    /// both. For layouts without buckets.
+    pub(crate) fn slots(&self, table: &Table, key: &[u8], layout: &Layout) -> Vec<Slot> {
+        let mut numbers: Vec<u16> = match self.moving(table, key) {
+            None => layout.slot_numbers().collect(),
+            Some(moving) => moving.from.slot_numbers().chain(moving.to.slot_numbers()).collect(),
+        };
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().map(Slot::shard).collect()
     }
 
     /// The move of a key that moves.

@@ -85,7 +85,7 @@ mod sharded {
         }
 
         fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
-            let strategy = Strategy::Calculated { by: By::SortKey };
+            let strategy = Strategy::calculated(By::SortKey);
             InForce::Stable(Arc::new(Layout { strategy, shards: 4, hash: Hash::JumpXxh3, version: 1 }))
         }
 

@@ -39,7 +39,7 @@ impl LayoutSource for Moves {
     }
 
     fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
-        let strategy = Strategy::Calculated { by: By::SortKey };
+        let strategy = Strategy::calculated(By::SortKey);
         let to = Arc::new(Layout { strategy, shards: 2, hash: Hash::JumpXxh3, version: 1 });
         InForce::Moving(Arc::new(Moving {
             from: Arc::new(Layout::none()),

@@ -285,7 +285,7 @@ struct Moved {
 /// throttled in each second.
 async fn put(watch: Arc<Watch>, case: Case, tally: Rc<RefCell<Vec<[u64; 2]>>>) {
     let far = &watch.far;
-    let strategy = Strategy::Calculated { by: By::SortKey };
+    let strategy = Strategy::calculated(By::SortKey);
     let layout = Layout { strategy, shards: case.shards, hash: Hash::JumpXxh3, version: 1 };
     let begun = far.env.now();
     for nth in 0..case.puts * case.seconds {

@@ -302,6 +302,7 @@ impl Fence {
             knows_values: true,
             knows_long_keys: true,
             knows_keys_together: true,
+            knows_slots: true,
         };
         registry.register(&gateway).await?;
         self.change(|member| member.registered(sent));

@@ -91,6 +91,9 @@ pub struct Gateway {
     /// Whether it knows that several keys of a table move at a time. Older builds wait for each
     /// other.
     pub knows_keys_together: bool,
+    /// Whether it knows keys whose shards have slots by name. Older builds refuse requests on tables
+    /// that have some.
+    pub knows_slots: bool,
 }
 
 impl Gateway {
@@ -114,6 +117,7 @@ impl Gateway {
             "values": { "BOOL": self.knows_values },
             "long_keys": { "BOOL": self.knows_long_keys },
             "keys_together": { "BOOL": self.knows_keys_together },
+            "slots": { "BOOL": self.knows_slots },
         });
         if let Some(process) = &self.process {
             item["process"] = json!({ "S": process });
@@ -151,6 +155,7 @@ impl Gateway {
                 knows_values: flag("values"),
                 knows_long_keys: flag("long_keys"),
                 knows_keys_together: flag("keys_together"),
+                knows_slots: flag("slots"),
             })
         };
         read().ok_or_else(|| {

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::counted::counted;
-use crate::record::{FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_OF_LONG_KEY, FORM_WITH_KEYS, Record};
+use crate::record::{
+    FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_OF_LONG_KEY, FORM_OF_SLOTS, FORM_WITH_KEYS, Record,
+};
 use crate::registry_key::{self, Place};
 
 /// How the sort keys of these records begin. What follows is the logical key, or [its hash](Place).
@@ -35,7 +37,8 @@ pub struct KeyRecord {
     /// Whether no request that was planned under an earlier layout can take effect any more. Only
     /// then may the key move again.
     pub settled: bool,
-    /// The most shards that the key ever had: their physical keys are its own for ever.
+    /// Above the highest slot that the key ever had: the physical keys of all slots below are its
+    /// own for ever.
     pub reserved: u16,
     /// Counts the record's changes; each is conditional on the one before.
     pub version: u64,
@@ -54,7 +57,7 @@ pub struct Move {
     pub to: Layout,
     /// How far it has come.
     pub phase: Phase,
-    /// The most shards that the key had before: those above are given back if it does not move.
+    /// What was reserved before: what is above is given back if the key does not move.
     pub reserved_before: u16,
     /// Whether the workers of this phase are done, and none may claim the table any more. Gateways
     /// take no notice of it.
@@ -83,7 +86,9 @@ impl KeyRecord {
 
     fn form(&self, hashed: bool) -> u64 {
         let layouts = || std::iter::once(&self.layout).chain(self.moves.as_ref().map(|moves| &moves.to));
-        if hashed {
+        if layouts().any(|layout| !layout.slots().is_empty()) {
+            FORM_OF_SLOTS
+        } else if hashed {
             FORM_OF_LONG_KEY
         } else if layouts().any(|layout| layout.time().is_some()) {
             FORM_OF_BUCKETS
@@ -129,7 +134,7 @@ impl KeyRecord {
         let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
         let known = matches!(
             number("form"),
-            Some(FORM_WITH_KEYS | FORM_OF_COUNTER | FORM_OF_BUCKETS | FORM_OF_LONG_KEY)
+            Some(FORM_WITH_KEYS | FORM_OF_COUNTER | FORM_OF_BUCKETS | FORM_OF_LONG_KEY | FORM_OF_SLOTS)
         );
         // JSON that means nothing here is a newer version's strategy, hash or phase.
         let unknown = |name: &str, is_known: fn(&Json) -> bool| {
@@ -147,10 +152,15 @@ impl KeyRecord {
         let read = || {
             let key_type =
                 [KeyType::S, KeyType::B].into_iter().find(|one| Some(one.name()) == text("type"))?;
-            let hashed = number("form") == Some(FORM_OF_LONG_KEY);
+            // Of a key with slots by name only the attribute says it.
+            let hashed = match number("form") {
+                Some(FORM_OF_SLOTS) => text(WHOLE).is_some(),
+                form => form == Some(FORM_OF_LONG_KEY),
+            };
             let key =
                 registry_key::bytes(if hashed { text(WHOLE)? } else { sort.strip_prefix(SORT)? }, key_type)?;
-            if hashed && KeyRecord::place(&key, key_type).ok()?.sort != sort {
+            let place = KeyRecord::place(&key, key_type).ok()?;
+            if (hashed || place.hashed) && place.sort != sort {
                 return None;
             }
             let layout: Layout = serde_json::from_str(text("layout")?).ok()?;
@@ -171,10 +181,11 @@ impl KeyRecord {
                 |layout: &Layout| layout.counter_attributes().is_some() || layout.time().is_some();
             let unsound = |moves: &Move| is_special(&moves.to) && !leaves_items(moves);
             let layouts = || std::iter::once(&layout).chain(moves.as_ref().map(|moves| &moves.to));
-            if moves.as_ref().is_some_and(unsound) || !layouts().all(Layout::has_sound_steps) {
+            let is_sound = |layout: &Layout| layout.has_sound_steps() && layout.has_sound_slots();
+            if moves.as_ref().is_some_and(unsound) || !layouts().all(is_sound) {
                 return None;
             }
-            let most = layouts().map(Layout::most_shards).max().unwrap_or(1);
+            let most = layouts().map(Layout::slot_bound).max().unwrap_or(1);
             let reserved = number("reserved")?.try_into().ok().filter(|reserved| *reserved >= most)?;
             let (version, changed) = (number("version")?, number("changed")?);
             // A record of an older build does not say it: then the key may have changed a moment

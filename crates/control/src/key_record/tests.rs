@@ -30,8 +30,8 @@ fn table() -> Record {
 }
 
 fn record(layout: Layout, to: Option<(Layout, Phase)>) -> KeyRecord {
-    let reserved_before = layout.shards;
-    let reserved = to.as_ref().map_or(layout.shards, |(to, _)| to.shards.max(layout.shards));
+    let reserved_before = layout.slot_bound();
+    let reserved = to.as_ref().map_or(reserved_before, |(to, _)| to.slot_bound().max(reserved_before));
     let moves = to.map(|(to, phase)| Move {
         to,
         phase,
@@ -46,7 +46,7 @@ fn record(layout: Layout, to: Option<(Layout, Phase)>) -> KeyRecord {
 
 #[test]
 fn older_builds_read_no_record_of_a_counter() {
-    let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
+    let calculated = layout(Strategy::calculated(By::SortKey), 4);
     let widens = record(Layout::none(), Some((counter(4), Phase::Prepare)));
     let records = [
         (record(calculated.clone(), None), "3"),
@@ -73,7 +73,7 @@ fn older_builds_read_no_record_of_a_counter() {
 
 #[test]
 fn a_long_key_stands_by_its_hash_in_a_form_that_older_builds_refuse() {
-    let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
+    let calculated = layout(Strategy::calculated(By::SortKey), 4);
     let of = |key: Vec<u8>, key_type| KeyRecord { key, key_type, ..record(calculated.clone(), None) };
     for one in [of(vec![b'k'; 2_042], KeyType::S), of([0, 255].repeat(1_000), KeyType::B)] {
         let item = one.item(&table()).unwrap();
@@ -128,7 +128,7 @@ fn older_builds_read_no_record_of_a_key_with_buckets() {
     // No such key goes further than PREPARE, becomes something else, or gives its oldest buckets
     // another number; nor are fewer names its own.
     let moves = |to: Layout, phase| record(buckets(1), Some((to, phase)));
-    let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
+    let calculated = layout(Strategy::calculated(By::SortKey), 4);
     for damaged in [
         moves(four.clone(), Phase::Hold),
         moves(buckets(4), Phase::Prepare),
@@ -161,7 +161,7 @@ fn a_counter_that_widens_lies_as_it_did() {
     let widens = record(Layout::none(), Some((counter(4), Phase::Prepare)));
     assert!(whole.lies_as(&widens) && widens.lies_as(&record(counter(4), None)));
     let moves =
-        record(Layout::none(), Some((layout(Strategy::Calculated { by: By::SortKey }, 4), Phase::Prepare)));
+        record(Layout::none(), Some((layout(Strategy::calculated(By::SortKey), 4), Phase::Prepare)));
     assert!(!whole.lies_as(&moves));
 }
 
@@ -210,7 +210,7 @@ fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused()
 
 #[test]
 fn the_high_water_stands_beside_the_move_where_older_builds_do_not_look() {
-    let to = || layout(Strategy::Calculated { by: By::SortKey }, 4);
+    let to = || layout(Strategy::calculated(By::SortKey), 4);
     let of = |phase, high_water| {
         let mut record = record(Layout::none(), Some((to(), phase)));
         record.moves.as_mut().unwrap().high_water = high_water;
@@ -228,5 +228,62 @@ fn the_high_water_stands_beside_the_move_where_older_builds_do_not_look() {
     }
     // Before MOVE items still come into the old slots.
     let item = of(Phase::Check, Some(KeyValue::S("a".into()))).item(&table()).unwrap();
+    assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+}
+
+fn in_slots(slots: &[u16]) -> Layout {
+    let shards = u16::try_from(slots.len()).unwrap();
+    layout(Strategy::calculated(By::SortKey), shards).with_slots(slots).unwrap()
+}
+
+#[test]
+fn older_builds_read_no_record_of_a_key_with_slots_by_name() {
+    let four = layout(Strategy::calculated(By::SortKey), 4);
+    let long = KeyRecord { key: vec![b'k'; 1_500], ..record(in_slots(&[0, 1, 9, 3]), None) };
+    let records = [
+        record(in_slots(&[0, 1, 9, 3]), None),
+        record(in_slots(&[5]), None),
+        record(four.clone(), Some((in_slots(&[0, 1, 4, 3]), Phase::Move))),
+        record(in_slots(&[7, 1]), Some((four, Phase::Reserve))),
+        long,
+    ];
+    for record in &records {
+        let item = record.item(&table()).unwrap();
+        assert_eq!(item["form"]["N"], "8");
+        assert_eq!(KeyRecord::read(&item).unwrap(), *record);
+        for former in ["3", "4", "6", "7"] {
+            let mut item = item.clone();
+            item["form"]["N"] = json!(former);
+            assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+        }
+    }
+    // Of a long key the record has to hold the key itself.
+    let mut item = records[4].item(&table()).unwrap();
+    item.as_object_mut().unwrap().remove("key");
+    assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+}
+
+#[test]
+fn a_record_with_a_damaged_list_of_slots_is_refused() {
+    let good = record(in_slots(&[0, 1, 9, 3]), None).item(&table()).unwrap();
+    let text = good["layout"]["S"].as_str().unwrap();
+    let reserved = |item: &mut Json, reserved: &str| item["reserved"]["N"] = json!(reserved);
+    for list in ["[0,1,9,9]", "[0,1,9]", "[0,1,9,3,4]", "[0,1,10000,3]", "[0,1,2,3]"] {
+        let mut item = good.clone();
+        item["layout"]["S"] = json!(text.replace("[0,1,9,3]", list));
+        reserved(&mut item, "10001");
+        let error = KeyRecord::read(&item).unwrap_err().to_string();
+        assert!(error.contains("damaged") && error.contains("Posts"), "{list}: {error}");
+        let mut moves = record(Layout::none(), Some((in_slots(&[0, 1, 9, 3]), Phase::Move)))
+            .item(&table())
+            .unwrap();
+        let to = moves["moves"]["S"].as_str().unwrap().replace("[0,1,9,3]", list);
+        moves["moves"]["S"] = json!(to);
+        reserved(&mut moves, "10001");
+        assert!(KeyRecord::read(&moves).unwrap_err().to_string().contains("damaged"), "{list}");
+    }
+    // The highest slot has to be the key's own.
+    let mut item = good;
+    reserved(&mut item, "9");
     assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
 }

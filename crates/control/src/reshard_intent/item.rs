@@ -9,7 +9,7 @@ use heatsink_dynamo::{Error, KeyType};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{ReshardIntent, Subject, key_brief};
+use super::{ReshardIntent, Request, Subject, key_brief};
 use crate::counted::counted;
 use crate::registry_key::{self, Place};
 
@@ -126,7 +126,8 @@ impl ReshardIntent {
                 version: number("version")?,
             };
             let layout = &intent.request.layout;
-            if intent.index.is_some() && (layout.by.is_some() || layout.counter.is_some()) {
+            let is_of_keys = layout.by.is_some() || layout.counter.is_some() || layout.slots.is_some();
+            if intent.index.is_some() && is_of_keys || !layout.has_sound_slots() {
                 return None;
             }
             // An intent under the key of another one would be carried out, and never found again.
@@ -136,8 +137,10 @@ impl ReshardIntent {
         };
         read().ok_or_else(|| {
             let known = [FORM, FORM_OF_VALUE, FORM_OF_LONG].map(Some).contains(&number("form"));
+            let request = text("request").map(serde_json::from_str::<Request>);
+            let misplaced = matches!(&request, Some(Ok(request)) if !request.layout.has_sound_slots());
             let newer = number("form").is_some_and(|form| form > FORM_OF_LONG)
-                || known && parts.iter().all(|name| is_json(name)) && text("request").is_some();
+                || known && parts.iter().all(|name| is_json(name)) && request.is_some() && !misplaced;
             Error::internal(match newer {
                 true => format!(
                     "The registry's intent {} says something that this version of Heatsink does not know; it was written by another version, whose \
@@ -171,7 +174,7 @@ mod tests {
 
     fn intent() -> ReshardIntent {
         let by = Some(By::Part { separator: "#".to_owned(), part: 1 });
-        let layout = WantedLayout { shards: 8, by, counter: None };
+        let layout = WantedLayout { by, ..8.into() };
         let request = Request { layout, rate: 800, streams_confirmed: false, by: "ann".to_owned(), asked: 5 };
         let carrier = Carrier { run: 7, gateway: "ab".to_owned(), name: "one".to_owned() };
         let progress = Progress { phase: Some(Phase::Move), moved: 3, ..Progress::default() };
@@ -210,6 +213,10 @@ mod tests {
         counter.request.layout =
             WantedLayout { counter: Some(vec!["likes".to_owned()]), ..WantedLayout::from(4) };
         assert_eq!(ReshardIntent::read(&counter.item().unwrap()).unwrap(), counter);
+        let mut slots = counter.clone();
+        slots.request.layout =
+            WantedLayout { slots: Some(vec![0, 9_999, 1]), ..WantedLayout::from(3) };
+        assert_eq!(ReshardIntent::read(&slots.item().unwrap()).unwrap(), slots);
         let value = of_value();
         assert_eq!(ReshardIntent::read(&value.item().unwrap()).unwrap(), value);
         assert_ne!(value.item().unwrap()["sk"], intent_of_key(&value).item().unwrap()["sk"]);
@@ -232,6 +239,13 @@ mod tests {
         let newer = json!({ "S": "{\"layout\":{\"shards\":8,\"by\":\"Moon\"},\"rate\":1}" });
         assert!(broken("request", newer).contains("another version"));
         assert!(broken("request", json!({ "S": "{" })).contains("damaged"));
+        // Slots that repeat, one too few and one too many, and one that is none.
+        for slots in ["[1,0,1]", "[0,1]", "[0,1,2,3]", "[0,1,10000]"] {
+            let request = format!(
+                "{{\"layout\":{{\"shards\":3,\"slots\":{slots}}},\"rate\":1,\"streams_confirmed\":false,\"by\":\"ann\",\"asked\":5}}"
+            );
+            assert!(broken("request", json!({ "S": request })).contains("damaged"), "{slots}");
+        }
         assert!(!broken("version", Json::Null).is_empty());
         assert!(broken("form", Json::Null).contains("damaged"));
         // Under the key of another one.
@@ -269,5 +283,8 @@ mod tests {
         let mut part = of_value();
         part.request.layout.by = Some(By::SortKey);
         assert!(ReshardIntent::read(&part.item().unwrap()).is_err(), "a value has no sort key");
+        let mut slots = of_value();
+        slots.request.layout.slots = Some((0..8).rev().collect());
+        assert!(ReshardIntent::read(&slots.item().unwrap()).is_err(), "a value has no slots by name");
     }
 }

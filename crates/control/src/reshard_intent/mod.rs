@@ -18,7 +18,7 @@ mod steering;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{Error, KeyType};
-use heatsink_layout::{By, Phase};
+use heatsink_layout::{By, Layout, Phase, check_slots, in_slots, shards};
 use serde::{Deserialize, Serialize};
 
 pub use steering::Steering;
@@ -37,11 +37,35 @@ pub struct WantedLayout {
     /// counters of single keys cannot read an intent with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<Vec<String>>,
+    /// The number of each shard's slot, by shard, of a key of the table. `None`: shards that the key
+    /// has keep their slots, and a whole key lies under its own name. Builds that know no slots by
+    /// name cannot read an intent with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<Vec<u16>>,
 }
 
 impl From<u16> for WantedLayout {
     fn from(shards: u16) -> Self {
-        WantedLayout { shards, by: None, counter: None }
+        WantedLayout { shards, by: None, counter: None, slots: None }
+    }
+}
+
+impl WantedLayout {
+    /// The layout that a key has, or gets, as it can be asked for again.
+    pub fn of(layout: &Layout) -> Self {
+        let counter = layout.counter_attributes().map(<[String]>::to_vec);
+        let slots = Some(layout.slots()).filter(|slots| !slots.is_empty()).map(<[u16]>::to_vec);
+        WantedLayout { counter, slots, ..layout.shards.into() }
+    }
+
+    /// `4 shards`, and in which slots where that is asked for.
+    pub fn in_words(&self) -> String {
+        format!("{}{}", shards(self.shards), in_slots(self.slots.as_deref().unwrap_or_default()))
+    }
+
+    /// Whether the slots can be those of so many shards.
+    fn has_sound_slots(&self) -> bool {
+        self.slots.as_ref().is_none_or(|slots| check_slots(slots, self.shards).is_ok())
     }
 }
 

@@ -46,7 +46,7 @@ impl fmt::Display for Rule {
             );
         }
         match (&layout.strategy, part_of) {
-            (Strategy::Calculated { by: By::Part { separator, part } }, Some(attribute)) => write!(
+            (Strategy::Calculated { by: By::Part { separator, part }, .. }, Some(attribute)) => write!(
                 f,
                 "spread over {} by a hash of part {part} of the sort key {attribute}, split at {separator:?}",
                 layout.shards

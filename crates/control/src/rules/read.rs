@@ -61,7 +61,7 @@ pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) ->
     };
     let mut spread = spread(raw, fault, &missing)?;
     if let (Some(_), Spread::Sharded { layout, .. }) = (&index, &mut spread) {
-        layout.strategy = Strategy::Calculated { by: By::PrimaryKey };
+        layout.strategy = Strategy::calculated(By::PrimaryKey);
     }
     Ok(Rule {
         number,
@@ -171,7 +171,7 @@ fn spread(
     let mut of_rule = Hash::JumpXxh3;
     let (strategy, shards) = match strategy {
         StrategyName::Calculated | StrategyName::Random => {
-            (Strategy::Calculated { by }, shards.ok_or_else(|| needs(&example))?)
+            (Strategy::calculated(by), shards.ok_or_else(|| needs(&example))?)
         }
         StrategyName::Bucket => {
             let time = time.ok_or_else(|| needs("`bucket`: \"hour\", \"day\", \"week\" or \"month\""))?;

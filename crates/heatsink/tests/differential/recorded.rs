@@ -68,7 +68,7 @@ fn high_water(table: &Table) -> KeyValue<'static> {
 pub fn layout(shards: u16) -> Layout {
     let strategy = match shards {
         1 => Strategy::None,
-        _ => Strategy::Calculated { by: By::SortKey },
+        _ => Strategy::calculated(By::SortKey),
     };
     Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
 }

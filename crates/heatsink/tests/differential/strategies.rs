@@ -29,7 +29,7 @@ const STEPS: usize = 1_000;
 fn called(layout: &Layout) -> Option<&'static str> {
     Some(match &layout.strategy {
         Strategy::None => return None,
-        Strategy::Calculated { by: By::Part { .. } } => "by part",
+        Strategy::Calculated { by: By::Part { .. }, .. } => "by part",
         Strategy::Calculated { .. } => "calculated",
         Strategy::Bucket { .. } if layout.shards == 1 => "bucket",
         Strategy::Bucket { .. } => "bucket × calculated",

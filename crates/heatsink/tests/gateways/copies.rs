@@ -213,7 +213,7 @@ fn keys_of_clients_in_the_reserved_form_are_adopted_when_that_is_said() {
     raw(&store, Operation::CreateTable, definition("Board"));
     // Of one item of `game#~1` it cannot be told whether it is a shard: it lies there by chance.
     let layout = heatsink_layout::Layout {
-        strategy: heatsink_layout::Strategy::Calculated { by: heatsink_layout::By::SortKey },
+        strategy: heatsink_layout::Strategy::calculated(heatsink_layout::By::SortKey),
         shards: 6,
         hash: heatsink_layout::Hash::JumpXxh3,
         version: 1,

@@ -56,7 +56,7 @@ fn puts_take_nothing_of_the_partition_that_their_key_leaves() {
         let table = store.snapshot("Scores").unwrap().remove(0);
         table.partitions.into_iter().find(|one| (one.first..=one.last).contains(&left)).unwrap()
     };
-    let strategy = Strategy::Calculated { by: By::SortKey };
+    let strategy = Strategy::calculated(By::SortKey);
     let layout = Layout { strategy, shards: SHARDS, hash: Hash::JumpXxh3, version: 1 };
     let before = partition();
     let mut rng = Rng::with_seed(1);

@@ -430,8 +430,7 @@ impl Stage {
         for (physical, item, _) in &rows {
             let key = partition_of(item);
             let shards = shards.iter().find(|(of, _)| *of == key).map_or(1, |(_, shards)| *shards);
-            let strategy =
-                if shards == 1 { Strategy::None } else { Strategy::Calculated { by: By::SortKey } };
+            let strategy = if shards == 1 { Strategy::None } else { Strategy::calculated(By::SortKey) };
             let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
             let shard = layout.shard_of(Some(SortKey::S(item)));
             let home = if shard == 0 { key.to_owned() } else { format!("{key}#~{shard}") };

@@ -16,7 +16,7 @@ use super::*;
 fn layouts(shards: u16) -> TableLayouts {
     let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
     let index = OfIndex { name: "i".to_owned(), attribute: attribute("t") };
-    let strategy = Spreading::Calculated { by: By::PrimaryKey };
+    let strategy = Spreading::calculated(By::PrimaryKey);
     let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
     // Values of which only some are spread: a bound's shard is not a value's.
     TableLayouts::new(vec![KeyLayout::of_index(index, Glob::new("*a*"), layout)])

@@ -103,7 +103,6 @@ fn forms(
         return Ok(vec![(logical.clone(), 0)]);
     }
     let layout = stable(context, schema, logical);
-    let shards = context.most_shards(schema, &logical.canonical_bytes(), &layout);
     if layout.time().is_some() {
         return Err(Unplanned::Refused(Error::gateway_rejection(format!(
             "The index has {} in its partition key, which is stored in buckets, beside an attribute that a rule spreads: reading it is not \
@@ -111,7 +110,8 @@ fn forms(
             attribute.name
         ))));
     }
-    let forms = (0..shards).filter_map(|shard| physical(schema, &layout, logical, Slot::shard(shard)).ok());
+    let slots = context.slots(schema, &logical.canonical_bytes(), &layout).into_iter();
+    let forms = slots.filter_map(|slot| physical(schema, &layout, logical, slot).ok());
     Ok(forms.map(|form| (form, 0)).collect())
 }
 

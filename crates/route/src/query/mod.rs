@@ -193,7 +193,7 @@ fn read(
     // After a move, too: a replica that lags may still show an old copy.
     let recorded = schema.key_layouts().get(&query.partition.canonical_bytes()).is_some();
     query.homes = recorded.then(|| Arc::clone(&layout));
-    if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_externally_assigned()) {
+    if query.starts_at_end()? && !layout.is_externally_assigned() {
         return Ok(behind_the_end(shared, query, &layout, context));
     }
     let counts = layout.counter_attributes().is_some();
@@ -203,7 +203,7 @@ fn read(
     let only = match (query.conditions.first(), query.index) {
         // Shard 0 holds the base fragments, and an index holds no others.
         _ if counts => Some(Slot::default()),
-        _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
+        _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::shard(layout.slot_number(0))),
         (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => {
             Some(slot_of(context, schema, &layout, &query.partition, Some(sort))?)
         }

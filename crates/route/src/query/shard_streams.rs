@@ -152,15 +152,18 @@ impl ShardStreams {
     }
 }
 
-/// The streams of a layout without buckets, in the order that breaks ties: by shard, descending
-/// with the rest.
+/// The streams of a layout without buckets, in the order that breaks ties: by slot, descending with
+/// the rest.
 pub(crate) fn streams(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Vec<ShardStream>, Unplanned> {
     let common = ShardStreams::new(query, layout)?;
     let mut streams: Vec<ShardStream> =
-        (0..layout.shards).filter_map(|shard| common.stream(Slot::shard(shard))).collect();
+        layout.slot_numbers().filter_map(|number| common.stream(Slot::shard(number))).collect();
+    if !layout.slots().is_empty() {
+        streams.sort_unstable_by_key(|stream| stream.slot);
+    }
     if streams.is_empty() {
         // Says why.
-        physical(query.schema, layout, &query.partition, Slot::default())?;
+        physical(query.schema, layout, &query.partition, Slot::shard(layout.slot_number(0)))?;
     }
     if query.descending {
         streams.reverse();

@@ -71,7 +71,7 @@ impl LayoutSource for Fixed {
 
     fn in_force(&self, _table: &Table, _key: &[u8]) -> InForce {
         InForce::Stable(Arc::new(Layout {
-            strategy: Strategy::Calculated { by: By::SortKey },
+            strategy: Strategy::calculated(By::SortKey),
             shards: self.shards,
             hash: Hash::JumpXxh3,
             version: 1,

@@ -62,13 +62,13 @@ fn layout(strategy: Strategy, shards: u16, hash: Hash) -> Layout {
 
 /// How values of `team` are stored that are spread.
 fn of_team() -> KeyLayout {
-    let by_item = layout(Strategy::Calculated { by: By::PrimaryKey }, 3, Hash::JumpXxh3);
+    let by_item = layout(Strategy::calculated(By::PrimaryKey), 3, Hash::JumpXxh3);
     let index = OfIndex { name: "team".to_owned(), attribute: attribute("team") };
     KeyLayout::of_index(index, Glob::new("*"), by_item)
 }
 
 pub fn calculated(shards: u16) -> Layout {
-    layout(Strategy::Calculated { by: By::SortKey }, shards, Hash::JumpXxh3)
+    layout(Strategy::calculated(By::SortKey), shards, Hash::JumpXxh3)
 }
 
 impl World {

@@ -45,7 +45,7 @@ impl LayoutSource for Moves {
         if key != b"game" {
             return InForce::Stable(from);
         }
-        let strategy = Strategy::Calculated { by: By::SortKey };
+        let strategy = Strategy::calculated(By::SortKey);
         let to = Arc::new(Layout { strategy, shards: 10, hash: Hash::JumpXxh3, version: 1 });
         let expires = self.expires.map(Arc::from);
         let high_water = self.high_water.map(|sort| KeyValue::S(sort.into()));
@@ -316,7 +316,7 @@ fn a_page_that_ends_above_the_high_water_is_read_once() {
 fn pages(body: &Json, bytes: usize, items: usize) -> Vec<Vec<String>> {
     let moves = Moves { phase: Phase::Move, expires: None, high_water: None };
     let layout = Layout {
-        strategy: Strategy::Calculated { by: By::SortKey },
+        strategy: Strategy::calculated(By::SortKey),
         shards: 10,
         hash: Hash::JumpXxh3,
         version: 1,

@@ -26,7 +26,7 @@ struct Shards(u16);
 impl Shards {
     fn layout(&self) -> Layout {
         Layout {
-            strategy: heatsink_layout::Strategy::Calculated { by: By::SortKey },
+            strategy: heatsink_layout::Strategy::calculated(By::SortKey),
             shards: self.0,
             hash: Hash::JumpXxh3,
             version: 1,

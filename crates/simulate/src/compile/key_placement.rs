@@ -295,7 +295,7 @@ fn own_draw(of: KeySet, shards: u64) -> Fill {
 fn shard_of_part(part: &str, shards: u64) -> u16 {
     let by = By::Part { separator: "#".to_owned(), part: 1 };
     let layout = Layout {
-        strategy: Strategy::Calculated { by },
+        strategy: Strategy::calculated(by),
         shards: u16::try_from(shards).unwrap_or(u16::MAX),
         hash: Hash::JumpXxh3,
         version: 1,

@@ -155,7 +155,7 @@ fn sort_key(request: &Recorded) -> SortKey {
 fn shard(sort: &str, shards: usize) -> u16 {
     let shards = u16::try_from(shards).unwrap_or(u16::MAX);
     let layout = Layout {
-        strategy: Strategy::Calculated { by: By::SortKey },
+        strategy: Strategy::calculated(By::SortKey),
         shards,
         hash: Hash::JumpXxh3,
         version: 1,

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_item_of_a_sharded_key_lies_in_one_place() {
-        let context = context(Strategy::Calculated { by: By::SortKey });
+        let context = context(Strategy::calculated(By::SortKey));
         let own = context.table.layouts().of(b"game").unwrap().shard_of(Some(SortKey::S("a")));
         for shard in 0..4 {
             let key = if shard == 0 { "game".to_owned() } else { format!("game#~{shard}") };
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn keys_beyond_every_recorded_shard_are_foreign() {
-        let context = context(Strategy::Calculated { by: By::SortKey });
+        let context = context(Strategy::calculated(By::SortKey));
         for key in ["game#~4", "game#~77", "other#~1"] {
             assert!(matches!(locate(&context, key, "a", &[]), ItemLocation::Foreign(_)), "{key}");
         }

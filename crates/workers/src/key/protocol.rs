@@ -105,6 +105,6 @@ mod tests {
         let counter = || Strategy::Counter { attributes: vec!["n".to_owned()] };
         assert_eq!(reserved_after(counter(), Phase::Reserve), 1);
         assert_eq!(reserved_after(counter(), Phase::Prepare), 4);
-        assert_eq!(reserved_after(Strategy::Calculated { by: By::SortKey }, Phase::Prepare), 1);
+        assert_eq!(reserved_after(Strategy::calculated(By::SortKey), Phase::Prepare), 1);
     }
 }

@@ -115,7 +115,7 @@ impl Rebuild {
                 key: key.clone(),
                 key_type: self.described.schema.key.partition.key_type,
                 layout: Layout {
-                    strategy: Strategy::Calculated { by: By::SortKey },
+                    strategy: Strategy::calculated(By::SortKey),
                     shards: *shards,
                     hash: Hash::JumpXxh3,
                     version: 1,

@@ -75,7 +75,7 @@ async fn filled(partition: &str) -> Arc<dyn Store> {
 /// Independent of adoption's own verification: every item lies where the codec and the hash put it.
 fn assert_at_home(items: &[String]) {
     let layout = Layout {
-        strategy: Strategy::Calculated { by: By::SortKey },
+        strategy: Strategy::calculated(By::SortKey),
         shards: SHARDS,
         hash: Hash::JumpXxh3,
         version: 1,

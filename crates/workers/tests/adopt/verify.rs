@@ -389,7 +389,7 @@ async fn on_its_way(phase: Travelled) -> (Arc<dyn Store>, [u64; 3]) {
     let first = registry.first_record(&described, TableLayouts::default(), true);
     let record = registry.create(None, &first).await.unwrap();
     let layout = |shards| Layout {
-        strategy: if shards == 1 { Strategy::None } else { Strategy::Calculated { by: By::SortKey } },
+        strategy: if shards == 1 { Strategy::None } else { Strategy::calculated(By::SortKey) },
         shards,
         hash: Hash::JumpXxh3,
         version: 1,
@@ -456,7 +456,7 @@ async fn a_key_on_its_way_is_walked_in_both_layouts_and_each_item_counts_once() 
     assert!(refused.to_string().contains("is being moved"), "{refused}");
     // In a shard that neither layout gives it; once with a free place, once beside the item.
     let layout = Layout {
-        strategy: Strategy::Calculated { by: By::SortKey },
+        strategy: Strategy::calculated(By::SortKey),
         shards: 4,
         hash: Hash::JumpXxh3,
         version: 1,

@@ -72,7 +72,7 @@ fn holds(partition: &PartitionSnapshot, position: u64) -> bool {
 
 /// Whether an item with that sort key lies in the key's partition, when the key has so many shards.
 fn stays(shards: u16, partitions: &[PartitionSnapshot]) -> impl Fn(&str) -> bool {
-    let strategy = Strategy::Calculated { by: By::SortKey };
+    let strategy = Strategy::calculated(By::SortKey);
     let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
     let own: Vec<&PartitionSnapshot> =
         partitions.iter().filter(|one| holds(one, position(KEY.as_bytes()))).collect();

@@ -118,10 +118,9 @@ impl LocallySorted {
             None => vec![whole],
             Some((own, logical)) => {
                 let layout = stable(context, schema, logical);
-                let shards = context.most_shards(schema, &logical.canonical_bytes(), &layout);
-                let keys = (0..shards).map(Slot::shard);
+                let slots = context.slots(schema, &logical.canonical_bytes(), &layout).into_iter();
                 let keys =
-                    keys.filter_map(|slot| Some((slot, physical(schema, &layout, logical, slot).ok()?)));
+                    slots.filter_map(|slot| Some((slot, physical(schema, &layout, logical, slot).ok()?)));
                 keys.map(|(slot, key)| of_shard(&whole, own, slot, &key)).collect()
             }
         };
