@@ -32,6 +32,7 @@ mod resolve;
 mod rest;
 pub mod rules;
 mod shard_traces;
+mod slot_traces;
 mod table_cache;
 mod table_lifecycle;
 pub mod tags;

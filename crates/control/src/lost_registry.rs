@@ -170,7 +170,7 @@ pub async fn of_table(registry: &Registry, described: &Described) -> Option<Sign
         Ok(traces) => {
             if let Some((key, found)) = traces.sure() {
                 let key = key_text(key, schema.key.partition.key_type);
-                return Some(Sign::Lies(key, found.items, found.shards.map_or(0, |(least, _)| least)));
+                return Some(Sign::Lies(key, found.items, found.least()));
             }
         }
         Err(error) => {

@@ -6,6 +6,8 @@
 //! either Heatsink put them there, or it is chance; how small that chance is, is computed. A
 //! client's own few keys of that form are never taken for shards.
 //!
+//! Where a key's shards have slots by name, each slot holds the items of one shard (`slot_traces`).
+//!
 //! Not seen: shards that follow from a part of the sort key, buckets, fragments of counters, and
 //! values of indexes.
 //!
@@ -16,6 +18,8 @@ use std::collections::BTreeMap;
 use heatsink_dynamo::KeyValue;
 use heatsink_layout::SortKey;
 use heatsink_layout::codec::split_shard;
+
+use crate::slot_traces::SlotTraces;
 
 /// The most shards that a key can have.
 pub const MOST_SHARDS: u16 = 1_000;
@@ -34,6 +38,8 @@ pub struct KeyTraces {
     /// The least and the greatest number of shards with which every item seen lies where it does;
     /// `None` if there is none.
     pub shards: Option<(u16, u16)>,
+    /// What they say of slots by name.
+    named: SlotTraces,
 }
 
 impl KeyTraces {
@@ -48,13 +54,43 @@ impl KeyTraces {
         });
     }
 
+    /// Counts an item with that sort key that lies in the slot of that number.
+    fn see(&mut self, sort: SortKey<'_>, slot: u16) {
+        self.add(sort.shard_counts(slot, MOST_SHARDS), slot);
+        self.named.add(sort, slot, MOST_SHARDS);
+    }
+
+    /// The slots that the items name, by shard, where no number of shards has each in its usual
+    /// one. `None` where there are no such either.
+    pub fn slots(&self) -> Option<Vec<u16>> {
+        self.named_slots().map(|(slots, _)| slots)
+    }
+
+    fn named_slots(&self) -> Option<(Vec<u16>, usize)> {
+        if self.shards.is_some() { None } else { self.named.told(MOST_SHARDS) }
+    }
+
+    /// The least number of shards with which every item lies where it does; 0 if there is none.
+    pub fn least(&self) -> u16 {
+        let named = || self.slots().and_then(|slots| u16::try_from(slots.len()).ok());
+        self.shards.map(|(least, _)| least).or_else(named).unwrap_or(0)
+    }
+
     /// How likely it is that so many items lie so by chance, at most: with n shards each item does
-    /// with one chance in n, whatever n is.
+    /// with one chance in n, whatever n is. Of slots by name one item of each says where it is, and
+    /// the others lie there by chance; one slot alone says nothing.
     pub fn by_chance(&self) -> f64 {
-        let Some((least, _)) = self.shards else { return 1.0 };
+        let (least, free) = match (self.shards, self.named_slots()) {
+            (Some((least, _)), _) => (least.max(2), 0),
+            (None, Some((slots, named))) if slots.len() > 1 => {
+                (u16::try_from(slots.len()).unwrap_or(u16::MAX), named)
+            }
+            _ => return 1.0,
+        };
         let items = i32::try_from(self.items).unwrap_or(i32::MAX);
-        let with = |shards: u16| f64::from(shards).powi(-items);
-        (least.max(2)..=MOST_SHARDS).map(with).sum::<f64>().min(1.0)
+        let free = i32::try_from(free).unwrap_or(i32::MAX);
+        let with = |shards: u16| f64::from(shards).powi(free.saturating_sub(items));
+        (least..=MOST_SHARDS).map(with).sum::<f64>().min(1.0)
     }
 }
 
@@ -69,14 +105,14 @@ impl ShardTraces {
     /// counted.
     pub fn see(&mut self, physical: &[u8], sort: SortKey<'_>) -> bool {
         let Some((base, shard)) = split_shard(physical) else { return false };
-        self.keys.entry(base.to_vec()).or_default().add(sort.shard_counts(shard, MOST_SHARDS), shard);
+        self.keys.entry(base.to_vec()).or_default().see(sort, shard);
         true
     }
 
     /// Counts an item of a key itself, where others were seen that are written like its shards.
     pub fn see_base(&mut self, key: &[u8], sort: SortKey<'_>) {
         if let Some(traces) = self.keys.get_mut(key) {
-            traces.add(sort.shard_counts(0, MOST_SHARDS), 0);
+            traces.see(sort, 0);
         }
     }
 
@@ -134,12 +170,17 @@ mod tests {
     use super::*;
 
     fn sharded(items: usize, shards: u16, key: &str) -> ShardTraces {
+        in_slots(items, &(0..shards).collect::<Vec<u16>>(), key)
+    }
+
+    fn in_slots(items: usize, slots: &[u16], key: &str) -> ShardTraces {
         let layout = Layout {
             strategy: Strategy::calculated(By::SortKey),
-            shards,
+            shards: u16::try_from(slots.len()).unwrap(),
             hash: Hash::JumpXxh3,
             version: 1,
         };
+        let layout = layout.with_slots(slots).unwrap();
         let mut traces = ShardTraces::default();
         let sorts: Vec<String> = (0..items).map(|at| format!("player {at}")).collect();
         // The key's own items last: only then is it known that it has shards.
@@ -169,6 +210,35 @@ mod tests {
             assert!((least..=greatest).contains(&shards), "{shards}: {found:?}");
         }
         assert_eq!(sharded(2_000, 4, "game").iter().next().unwrap().1.shards, Some((4, 4)));
+    }
+
+    #[test]
+    fn slots_by_name_are_told_by_their_items() {
+        for slots in [&[0, 1, 4, 3][..], &[5, 0], &[9, 8, 7, 6, 5, 4], &[1, 0, 2]] {
+            for items in [60, 3_000] {
+                let traces = in_slots(items, slots, "game");
+                let (_, found) = traces.sure().unwrap();
+                assert_eq!(found.slots().as_deref(), Some(slots), "{items}");
+                assert_eq!(found.shards, None);
+            }
+        }
+        assert_eq!(sharded(3_000, 4, "game").iter().next().unwrap().1.slots(), None);
+    }
+
+    /// A contradiction rules a list out, however late it comes: an item in another slot than the
+    /// others of its shard. A whole key in one slot looks like a client's own.
+    #[test]
+    fn what_contradicts_itself_tells_no_slots() {
+        for items in [40, 3_000] {
+            let mut traces = in_slots(items, &[0, 1, 4, 3], "game");
+            for slot in [0, 1] {
+                traces.see(format!("game#~{}", 7 + slot).as_bytes(), SortKey::S("another"));
+            }
+            let (_, found) = traces.iter().next().unwrap();
+            let told = found.slots().filter(|_| found.by_chance() < CHANCE);
+            assert_eq!(told, None, "{items}");
+        }
+        assert_eq!(in_slots(3_000, &[5], "game").sure(), None);
     }
 
     #[test]

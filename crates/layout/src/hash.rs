@@ -36,6 +36,11 @@ pub fn jump_xxh3(canonical: &[u8], shards: u16) -> u16 {
     jump(xxh3_64(canonical), shards)
 }
 
+/// [`jump_xxh3`] of a key with that xxh3-64.
+pub fn jump_of(xxh3: u64, shards: u16) -> u16 {
+    jump(xxh3, shards)
+}
+
 /// The least and the greatest number of shards, up to `most`, with which [`jump_xxh3`] puts a key
 /// into `shard`; `None` if it does with none. With all numbers between them it does, too.
 pub fn jump_xxh3_counts(canonical: &[u8], shard: u16, most: u16) -> Option<(u16, u16)> {

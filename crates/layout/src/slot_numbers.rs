@@ -114,7 +114,8 @@ impl Layout {
     pub fn has_sound_slots(&self) -> bool {
         let slots = self.slots();
         slots.is_empty()
-            || check_slots(slots, self.shards).is_ok() && slots.iter().zip(0..).any(|(slot, shard)| *slot != shard)
+            || check_slots(slots, self.shards).is_ok()
+                && slots.iter().zip(0..).any(|(slot, shard)| *slot != shard)
     }
 
     /// Of the numbers from `from` on that no shard's slot has, so many, the lowest first; fewer

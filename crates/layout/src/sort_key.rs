@@ -46,6 +46,12 @@ impl<'a> SortKey<'a> {
         }
     }
 
+    /// The hash that shards by the whole sort key follow from
+    /// ([`jump_of`](crate::hash::jump_of)).
+    pub fn xxh3(self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(&self.canonical())
+    }
+
     /// What code that shards by hand hashes: a number as its plain decimal digits (`1718000000`,
     /// `12.5`), as `str()` gives them.
     pub(crate) fn plain(self) -> Cow<'a, [u8]> {

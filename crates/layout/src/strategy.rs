@@ -37,7 +37,9 @@ impl Layout {
     pub fn hashed_slot(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
         let by = match &self.strategy {
             Strategy::None | Strategy::Counter { .. } => return Ok(Slot::default()),
-            Strategy::Calculated { by, .. } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => by,
+            Strategy::Calculated { by, .. } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => {
+                by
+            }
         };
         let bucket = self.bucket_of(sort)?;
         if matches!(self.strategy, Strategy::Bucket { .. }) && bucket.is_none() {

@@ -25,11 +25,7 @@ fn golden() {
             r#"{"strategy":{"Calculated":{"by":"SortKey","slots":[0,9,2]}},"shards":3,"hash":"JumpXxh3","version":1}"#,
         ),
         (
-            layout(
-                Strategy::calculated(By::Part { separator: "#".into(), part: 1 }),
-                4,
-                Hash::JumpXxh3,
-            ),
+            layout(Strategy::calculated(By::Part { separator: "#".into(), part: 1 }), 4, Hash::JumpXxh3),
             r##"{"strategy":{"Calculated":{"by":{"Part":{"separator":"#","part":1}}}},"shards":4,"hash":"JumpXxh3","version":1}"##,
         ),
         (

@@ -20,7 +20,9 @@ fn named(slots: &[u16]) -> Layout {
 /// Distinct slots, in any order; often the usual ones among them.
 fn slots() -> impl Strategy<Value = Vec<u16>> {
     let numbers = prop_oneof![0_u16..12, 0_u16..MOST_SLOTS];
-    proptest::collection::hash_set(numbers, 1..12).prop_map(|set| set.into_iter().collect::<Vec<u16>>()).prop_shuffle()
+    proptest::collection::hash_set(numbers, 1..12)
+        .prop_map(|set| set.into_iter().collect::<Vec<u16>>())
+        .prop_shuffle()
 }
 
 #[test]

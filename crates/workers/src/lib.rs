@@ -40,7 +40,7 @@ pub use key::report::ReshardReport;
 pub use key::reshard::Reshard;
 pub use key::steps::NewestStep;
 pub use key::table_context::TableContext;
-pub use key::wanted::never_narrower;
+pub use key::wanted::{is_wanted, never_narrower, slots_flag};
 pub use progress::{Phase, Progress, Unwatched};
 pub use rebuild::{NotTold, Rebuild, Rebuilt, Told};
 pub use runner::{Pace, Runner};

@@ -160,8 +160,7 @@ fn a_counter_that_widens_lies_as_it_did() {
     let whole = record(Layout::none(), None);
     let widens = record(Layout::none(), Some((counter(4), Phase::Prepare)));
     assert!(whole.lies_as(&widens) && widens.lies_as(&record(counter(4), None)));
-    let moves =
-        record(Layout::none(), Some((layout(Strategy::calculated(By::SortKey), 4), Phase::Prepare)));
+    let moves = record(Layout::none(), Some((layout(Strategy::calculated(By::SortKey), 4), Phase::Prepare)));
     assert!(!whole.lies_as(&moves));
 }
 
@@ -274,9 +273,8 @@ fn a_record_with_a_damaged_list_of_slots_is_refused() {
         reserved(&mut item, "10001");
         let error = KeyRecord::read(&item).unwrap_err().to_string();
         assert!(error.contains("damaged") && error.contains("Posts"), "{list}: {error}");
-        let mut moves = record(Layout::none(), Some((in_slots(&[0, 1, 9, 3]), Phase::Move)))
-            .item(&table())
-            .unwrap();
+        let mut moves =
+            record(Layout::none(), Some((in_slots(&[0, 1, 9, 3]), Phase::Move))).item(&table()).unwrap();
         let to = moves["moves"]["S"].as_str().unwrap().replace("[0,1,9,3]", list);
         moves["moves"]["S"] = json!(to);
         reserved(&mut moves, "10001");

@@ -9,7 +9,7 @@ use heatsink_dynamo::{Error, KeyType};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{ReshardIntent, Request, Subject, key_brief};
+use super::{Request, ReshardIntent, Subject, key_brief};
 use crate::counted::counted;
 use crate::registry_key::{self, Place};
 
@@ -214,8 +214,7 @@ mod tests {
             WantedLayout { counter: Some(vec!["likes".to_owned()]), ..WantedLayout::from(4) };
         assert_eq!(ReshardIntent::read(&counter.item().unwrap()).unwrap(), counter);
         let mut slots = counter.clone();
-        slots.request.layout =
-            WantedLayout { slots: Some(vec![0, 9_999, 1]), ..WantedLayout::from(3) };
+        slots.request.layout = WantedLayout { slots: Some(vec![0, 9_999, 1]), ..WantedLayout::from(3) };
         assert_eq!(ReshardIntent::read(&slots.item().unwrap()).unwrap(), slots);
         let value = of_value();
         assert_eq!(ReshardIntent::read(&value.item().unwrap()).unwrap(), value);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use heatsink_control::Control;
 use heatsink_dynamo::KeyType;
 use heatsink_heat::detect::{PartHeat, PartName, ShownKey};
-use heatsink_layout::{Bucket, InForce, LayoutSource, Phase};
+use heatsink_layout::{Bucket, InForce, Layout, LayoutSource, Phase};
 
 /// The layouts of tables by name, those that could be told, at a time.
 pub(super) struct Layouts {
@@ -30,20 +30,24 @@ pub(super) async fn layouts_of(control: &Control, now: u64, parts: &[PartHeat]) 
     layouts
 }
 
+/// The layout by which a key is written: of one that moves, the new one from CHECK on.
+pub(super) fn written(in_force: &InForce) -> &Arc<Layout> {
+    match in_force {
+        InForce::Moving(moving) if moving.phase >= Phase::Check => &moving.to,
+        other => other.settled(),
+    }
+}
+
 /// How many shards the writes of a key go to; `None` where the table is not sharded. Of a key that
 /// moves, the new ones from CHECK on; of one in buckets, those of the bucket of now.
 pub(super) fn shards_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<u16> {
     let source = layouts.tables.get(table)?;
     let table = source.table(table)?;
-    Some(match source.in_force(&table, key) {
-        InForce::Moving(moving) if moving.phase >= Phase::Check => moving.to.shards,
-        other => {
-            let layout = other.settled();
-            let seconds = i64::try_from(layouts.now / 1_000).unwrap_or(i64::MAX);
-            let bucket = layout.time().and_then(|time| Bucket::at(seconds, time.granularity));
-            bucket.map_or(layout.shards, |bucket| layout.shards_in(bucket))
-        }
-    })
+    let in_force = source.in_force(&table, key);
+    let layout = written(&in_force);
+    let seconds = i64::try_from(layouts.now / 1_000).unwrap_or(i64::MAX);
+    let bucket = layout.time().and_then(|time| Bucket::at(seconds, time.granularity));
+    Some(bucket.map_or(layout.shards, |bucket| layout.shards_in(bucket)))
 }
 
 /// The same of a key of a part; `None` too where it is an index's.

@@ -47,10 +47,12 @@ impl Drawn<'_> {
             };
             let Some(table) = self.layouts.table(name) else { continue };
             let (logical, Some(slot)) = table.decode(physical.as_bytes()) else { continue };
+            let in_force = self.layouts.in_force(&table, logical);
+            let Some(shard) = layouts::written(&in_force).shard_in(slot.shard) else { continue };
             let key = Some(Key { kind: KeyType::S, text: logical });
             let Found { part, units, outcome, .. } = *one;
             let access = Access { key, units, weight: self.draw.weight(), outcome };
-            detector.count_shard(millis(now), part, slot.shard, &access);
+            detector.count_shard(millis(now), part, shard, &access);
         }
     }
 }

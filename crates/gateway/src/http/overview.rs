@@ -44,7 +44,8 @@ fn document(one: &ReshardIntent) -> Json {
         false => &carrier.name,
     });
     json!({
-        "table": one.table, "index": one.index, "key": one.key_text(), "key_type": one.key_type.name(), "shards": one.request.layout.shards, "asked": one.request.asked,
+        "table": one.table, "index": one.index, "key": one.key_text(), "key_type": one.key_type.name(), "shards": one.request.layout.shards, "slots": one.request.layout.slots,
+        "asked": one.request.asked,
         "phase": progress.phase, "moved": progress.moved, "to_move": progress.to_move, "per_second": progress.per_second, "paused": one.paused,
         "cancelled": one.cancelled, "gateway": gateway, "hindered": progress.hindered, "ended": one.ended,
     })

@@ -177,10 +177,14 @@ impl Town {
         to.moves = match to.moves.take() {
             None => {
                 let shards = (1..8).filter(|shards| *shards != to.layout.shards).nth(rng.usize(..6)).unwrap();
-                to.reserved = reserved.max(shards);
+                // Every third list is of other slots than the usual ones.
+                let slots: Vec<u16> =
+                    if table.version % 3 == 0 { (1..=shards).rev().collect() } else { (0..shards).collect() };
+                let new = layout(shards).with_slots(&slots).unwrap();
+                to.reserved = reserved.max(new.slot_bound());
                 let phase = Phase::Reserve;
                 Some(Move {
-                    to: layout(shards),
+                    to: new,
                     phase,
                     reserved_before: reserved,
                     closing: false,

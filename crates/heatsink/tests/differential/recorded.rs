@@ -40,14 +40,37 @@ const MOVING_STRINGS: &[Key] = &[
 const MOVING_BINARIES: &[Key] =
     &[(b"a#~1", 3, Some(1), 3), (b"b", 1, Some(4), 7), (b"\x00\xff", 2, Some(3), 3)];
 
+/// A key whose shards have slots by name, the slots, and those that it moves to.
+type InSlots = (&'static [u8], &'static [u16], &'static [u16]);
+
+/// The keys of worlds with slots by name: lists that are given another slot, two that are swapped,
+/// others of another count, a key that lies whole under another slot. Without moves they have the
+/// second list.
+const STRINGS_IN_SLOTS: &[InSlots] = &[
+    (b"game#~1", &[0], &[5]),
+    (b"game#1", &[0, 1, 2, 3], &[0, 1, 9, 3]),
+    (b"a", &[4, 2, 0], &[0, 2, 4, 11, 1]),
+    (b"b", &[1, 0], &[0, 1]),
+    (b"a!", &[7, 1, 3, 2], &[7, 3]),
+];
+const BINARIES_IN_SLOTS: &[InSlots] =
+    &[(b"a#~1", &[3, 0, 9], &[2]), (b"b", &[6], &[1, 6, 0]), (b"\x00\xff", &[2, 1], &[1, 2])];
+
 /// Whether some keys are on record under these rules.
 pub fn has(rules: &str) -> bool {
-    rules.trim_end().ends_with("# keys on record") || moves(rules)
+    rules.trim_end().ends_with("# keys on record") || in_slots(rules) || moves(rules)
+}
+
+/// Whether their shards have slots by name.
+pub fn in_slots(rules: &str) -> bool {
+    let rules = rules.trim_end();
+    rules.ends_with("# keys in slots") || rules.ends_with("# keys move between slots")
 }
 
 /// Whether they move meanwhile.
 pub fn moves(rules: &str) -> bool {
-    rules.trim_end().ends_with("# keys move") || valued::beside(rules)
+    let rules = rules.trim_end();
+    rules.ends_with("# keys move") || rules.ends_with("# keys move between slots") || valued::beside(rules)
 }
 
 /// By which attribute the moves of a table have it that its items expire.
@@ -73,6 +96,37 @@ pub fn layout(shards: u16) -> Layout {
     Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
 }
 
+/// The same in these slots.
+fn layout_in(slots: &[u16]) -> Layout {
+    layout(u16::try_from(slots.len()).unwrap()).with_slots(slots).unwrap()
+}
+
+/// What a key of a world has on record: its layout, the one that it moves to, and what it reserves.
+type OnRecord = (&'static [u8], Layout, Option<Layout>, u16);
+
+/// The keys that are on record in a table with such keys; none in one with numbers.
+fn keys(key_type: KeyType, rules: &str) -> Vec<OnRecord> {
+    let moves = moves(rules);
+    if in_slots(rules) {
+        let keys = if key_type == KeyType::S { STRINGS_IN_SLOTS } else { BINARIES_IN_SLOTS };
+        let of = |(key, from, to): &InSlots| {
+            let (from, to) = (layout_in(from), layout_in(to));
+            let reserved = from.slot_bound().max(to.slot_bound());
+            if moves { (*key, from, Some(to), reserved) } else { (*key, to, None, reserved) }
+        };
+        return keys.iter().map(of).collect();
+    }
+    let keys = match (key_type, moves) {
+        (KeyType::S, false) => STRINGS,
+        (KeyType::B, false) => BINARIES,
+        (KeyType::S, true) => MOVING_STRINGS,
+        (KeyType::B, true) => MOVING_BINARIES,
+        (KeyType::N, _) => &[],
+    };
+    let of = |(key, shards, to, reserved): &Key| (*key, layout(*shards), to.map(layout), *reserved);
+    keys.iter().map(of).collect()
+}
+
 /// The record of a table; a first one, if it has none.
 pub fn on_record(raw: &Arc<dyn Store>, table: &Table) -> (Registry, Record) {
     let registry = Registry::new(raw.clone(), Arc::new(ManualEnv::seeded(1)), REGISTRY);
@@ -92,20 +146,18 @@ pub fn on_record(raw: &Arc<dyn Store>, table: &Table) -> (Registry, Record) {
 
 /// Puts the keys on record that a table can have.
 pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
-    let (key_type, keys) = match (table.partition.1, moves(rules)) {
-        ("S", false) => (KeyType::S, STRINGS),
-        ("B", false) => (KeyType::B, BINARIES),
-        ("S", true) => (KeyType::S, MOVING_STRINGS),
-        ("B", true) => (KeyType::B, MOVING_BINARIES),
+    let key_type = match table.partition.1 {
+        "S" => KeyType::S,
+        "B" => KeyType::B,
         _ => return,
     };
     if table.sort.is_none() {
         return;
     }
     let (registry, mut record) = on_record(raw, table);
-    for (nth, (key, shards, to, reserved)) in keys.iter().enumerate() {
-        let moves = to.map(|shards| Move {
-            to: layout(shards),
+    for (nth, (key, layout, to, reserved)) in keys(key_type, rules).into_iter().enumerate() {
+        let moves = to.map(|to| Move {
+            to,
             phase: Phase::Move,
             reserved_before: 1,
             closing: false,
@@ -113,7 +165,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
             // Of every other key it is not known.
             high_water: Some(high_water(table)).filter(|_| nth % 2 == 0),
         });
-        let (key, layout, reserved) = (key.to_vec(), layout(*shards), *reserved);
+        let key = key.to_vec();
         let (settled, version, changed, since) = (true, 1, 0, 0);
         let to = KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since };
         (record, _) =

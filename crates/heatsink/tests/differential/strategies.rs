@@ -110,7 +110,7 @@ fn met(world: &World, step: &generate::Step, random: bool) -> BTreeSet<&'static 
 /// How many requests of each operation meet each strategy, over all worlds.
 fn generated() -> BTreeMap<(String, &'static str), usize> {
     let mut found = BTreeMap::new();
-    for (seed, rules) in world::RULES.iter().chain(world::RESPREAD).enumerate() {
+    for (seed, rules) in world::RULES.iter().chain(world::RESPREAD).chain(world::IN_SLOTS).enumerate() {
         let mut rng = Rng::with_seed(seed as u64);
         let tables = counters::tables(rules);
         let mut steps = generate::steps(&mut rng, &tables, STEPS);

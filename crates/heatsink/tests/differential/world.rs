@@ -231,6 +231,24 @@ pub const RESPREAD: &[&str] = &[
     # keys move beside values"#,
 ];
 
+/// The same of worlds in which shards have slots by name.
+pub const IN_SLOTS: &[&str] = &[
+    r#"rule = []
+    # keys in slots"#,
+    r#"rule = []
+    # keys move between slots"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "calculated", shards = 5 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
+    ]
+    # keys move between slots"#,
+    r#"rule = [
+        { table = "*", index = "t-b", strategy = "calculated", shards = 3 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
+    ]
+    # keys in slots"#,
+];
+
 /// By how much the clocks of gateways are ahead of those that write the registry.
 pub(crate) const A_DAY: Duration = Duration::from_secs(86_400);
 
@@ -241,7 +259,7 @@ const CALLS: usize = 60;
 pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
     let can = |rules: &&str| judge == Judge::Engine || lacking::can(rules);
-    let all = RULES.iter().chain(RESPREAD).copied();
+    let all = RULES.iter().chain(RESPREAD).chain(IN_SLOTS).copied();
     let rules: Vec<&str> = all.filter(can).filter(|rules| rules.contains(&named)).collect();
     // Worlds that came later take some of the cases and leave the others what they were: a seed
     // goes on to name its case.
@@ -249,12 +267,15 @@ pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let (step, others): (Vec<&str>, Vec<&str>) = others.into_iter().partition(|rules| stepping::has(rules));
     let (respread, others): (Vec<&str>, Vec<&str>) =
         others.into_iter().partition(|rules| RESPREAD.contains(rules));
+    let (slots, others): (Vec<&str>, Vec<&str>) =
+        others.into_iter().partition(|rules| IN_SLOTS.contains(rules));
     let one_in_sixteen = rng.clone().u32(..16);
     let groups = match one_in_sixteen {
-        0 => [widen, others, respread, step],
-        1 | 2 => [respread, others, widen, step],
-        3 => [step, others, widen, respread],
-        _ => [others, widen, respread, step],
+        0 => [widen, others, respread, step, slots],
+        1 | 2 => [respread, others, widen, step, slots],
+        3 => [step, others, widen, respread, slots],
+        4 => [slots, others, widen, respread, step],
+        _ => [others, widen, respread, step, slots],
     };
     let rules = groups.into_iter().find(|rules| !rules.is_empty()).unwrap_or_default();
     rules[rng.usize(..rules.len())].to_owned()

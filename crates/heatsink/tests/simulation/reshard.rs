@@ -13,6 +13,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::channel::oneshot;
 use futures::future::{FutureExt, LocalBoxFuture, join, join_all, select};
+use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_history::{Operation, State, Value};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
 use heatsink_workers::{Progress, ReshardReport, WorkerError};
@@ -85,8 +86,8 @@ pub struct Stage {
     pub items: Vec<String>,
     /// The keys that move, beside each other.
     keys: &'static [&'static str],
-    /// The layouts that each gets, by their shards.
-    counts: Vec<u16>,
+    /// The layouts that each gets.
+    wanted: Vec<WantedLayout>,
     clients: u64,
     calls: u64,
     pub pace: Duration,
@@ -140,12 +141,16 @@ impl Stage {
         for _ in 0..[1, 2, 2, 3][rng.usize(..4)] {
             world.add_gateway(&rules);
         }
-        let mut counts = Vec::new();
+        let mut wanted = Vec::new();
         let mut before = if ruled { 4 } else { 1 };
-        for _ in 0..[1, 1, 2, 3][rng.usize(..4)] {
+        let steps = [1, 1, 2, 3][rng.usize(..4)];
+        // Of these draws the others do not depend: a seed without lists is the story that it was.
+        let mut lists = Rng::with_seed(seed.wrapping_add(0x0005_1075));
+        let names = lists.u32(..3) == 0;
+        for _ in 0..steps {
             let others: Vec<u16> = [1, 2, 3, 5, 8].into_iter().filter(|count| *count != before).collect();
             before = others[rng.usize(..others.len())];
-            counts.push(before);
+            wanted.push(if names && lists.bool() { in_slots(&mut lists, before) } else { before.into() });
         }
         let together = seed.is_multiple_of(3);
         let keys: &[&str] = if together { &[KEY, OTHER] } else { &[KEY] };
@@ -157,7 +162,7 @@ impl Stage {
             rules,
             items,
             keys,
-            counts,
+            wanted,
             clients: rng.u64(1..=3),
             calls: rng.u64(7..=12),
             pace: Duration::from_millis([100, 400, 1_500][rng.usize(..3)]),
@@ -205,7 +210,7 @@ impl Stage {
         let world = &self.world;
         world.log.line(format!(
             "Reshard to {:?}, {} gateways, {} clients, expires {:?}, {:?}, rules {:?}",
-            self.counts,
+            self.wanted.iter().map(WantedLayout::in_words).collect::<Vec<String>>(),
             world.gateways(),
             self.clients,
             self.expires,
@@ -275,14 +280,13 @@ impl Stage {
     /// Takes one key to each layout.
     async fn take(&self, key: &'static str, mut rng: Rng) {
         self.world.clock.sleep(up_to(&mut rng, self.pace * 3)).await;
-        for count in &self.counts {
-            let count = *count;
+        for wanted in &self.wanted {
             let mut unlucky = if self.mishaps { UNLUCKY } else { 0 };
             for _ in 0..TRIES {
                 let mut run = |rng: &mut Rng| {
                     let befalls = unlucky > 0 && rng.u32(0..4) > 0;
                     unlucky = unlucky.saturating_sub(1);
-                    self.run(key, count, befalls.then(|| mishap(rng)))
+                    self.run(key, wanted, befalls.then(|| mishap(rng)))
                 };
                 let (first, second) = (run(&mut rng), rng.u32(0..4) == 0);
                 let done = if second && self.mishaps {
@@ -307,12 +311,12 @@ impl Stage {
     }
 
     /// One run. Whether the key has so many shards then.
-    async fn run(&self, key: &'static str, count: u16, mishap: Option<Mishap>) -> bool {
-        match self.world.reshard_key(&self.rules, (key, count.into()), &self.phases, mishap).await {
-            Some(Ok(ReshardReport { to, .. })) => to == count,
+    async fn run(&self, key: &'static str, wanted: &WantedLayout, mishap: Option<Mishap>) -> bool {
+        match self.world.reshard_key(&self.rules, (key, wanted.clone()), &self.phases, mishap).await {
+            Some(Ok(ReshardReport { to, .. })) => to == wanted.shards,
             // Nobody puts anything in the way of it.
             Some(Err(WorkerError::Stopped(why))) if why.contains("was not moved") => {
-                self.world.book.fault(format!("to {count} shards: {why}"));
+                self.world.book.fault(format!("to {}: {why}", wanted.in_words()));
                 false
             }
             _ => false,
@@ -374,9 +378,9 @@ impl Stage {
         (0..world.gateways()).for_each(|gateway| world.stop(gateway, false));
         world.clock.sleep(QUIET).await;
         world.start_all().await;
-        let mut shards = Vec::new();
+        let mut layouts = Vec::new();
         for key in self.keys {
-            shards.push((*key, self.finish(key).await));
+            layouts.push((*key, self.finish(key).await));
         }
         for gateway in 0..world.gateways() {
             for item in self.items.iter().take(1) {
@@ -399,39 +403,38 @@ impl Stage {
                 world.book.fault(format!("no Scan through {}: {error}", name(gateway)));
             }
         }
-        self.compare(&shards).await;
+        self.compare(&layouts).await;
         world.book.judge()
     }
 
-    /// The last run ends what the weather left, if anything, in a few tries at most. Returns how
-    /// many shards the key has then.
-    async fn finish(&self, key: &'static str) -> u16 {
-        let mut count = self.counts.last().copied().unwrap_or(1);
+    /// The last run ends what the weather left, if anything, in a few tries at most. Returns the
+    /// layout that the key has then.
+    async fn finish(&self, key: &'static str) -> Layout {
+        let mut wanted = self.wanted.last().cloned().unwrap_or_else(|| 1.into());
         let mut why = String::new();
         for _ in 0..3 {
-            match self.world.reshard_key(&self.rules, (key, count.into()), &self.phases, None).await {
-                Some(Ok(_)) => return count,
+            match self.world.reshard_key(&self.rules, (key, wanted.clone()), &self.phases, None).await {
+                Some(Ok(report)) => return laid_out(&report),
                 Some(Err(WorkerError::Usage(other))) if other.contains("let that end first") => {
-                    let named = other.split("--shards ").nth(1).and_then(|rest| rest.split(' ').next());
-                    count = named.and_then(|count| count.parse().ok()).expect("the refusal names the count");
+                    wanted = named(&other);
                 }
                 ended => {
                     why = ended.and_then(Result::err).map_or_else(String::new, |error| error.to_string())
                 }
             }
         }
-        self.world.book.fault(format!("{key} does not come to {count} shards in good weather: {why}"));
-        count
+        let asked = wanted.in_words();
+        self.world.book.fault(format!("{key} does not come to {asked} in good weather: {why}"));
+        Layout::none()
     }
 
     /// In the store each item lies once, in the shard that the layout names, as gateways show it.
-    async fn compare(&self, shards: &[(&str, u16)]) {
+    async fn compare(&self, layouts: &[(&str, Layout)]) {
+        let whole = Layout::none();
         let rows = self.world.rows_by_key().await;
         for (physical, item, _) in &rows {
             let key = partition_of(item);
-            let shards = shards.iter().find(|(of, _)| *of == key).map_or(1, |(_, shards)| *shards);
-            let strategy = if shards == 1 { Strategy::None } else { Strategy::calculated(By::SortKey) };
-            let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
+            let layout = layouts.iter().find(|(of, _)| *of == key).map_or(&whole, |(_, layout)| layout);
             let shard = layout.shard_of(Some(SortKey::S(item)));
             let home = if shard == 0 { key.to_owned() } else { format!("{key}#~{shard}") };
             if *physical != home {
@@ -449,6 +452,32 @@ impl Stage {
             self.world.book.call(item, invoked, Operation::Get, Some(heatsink_history::Answer::Saw(seen)));
         }
     }
+}
+
+/// So many shards in slots of which some are far off, and some those of other shards.
+fn in_slots(rng: &mut Rng, shards: u16) -> WantedLayout {
+    let mut numbers: Vec<u16> = (0..shards + 3).collect();
+    rng.shuffle(&mut numbers);
+    numbers.truncate(shards.into());
+    WantedLayout { slots: Some(numbers), ..shards.into() }
+}
+
+/// The layout that a key has after a run.
+fn laid_out(report: &ReshardReport) -> Layout {
+    let strategy = if report.to == 1 { Strategy::None } else { Strategy::calculated(By::SortKey) };
+    let layout = Layout { strategy, shards: report.to, hash: Hash::JumpXxh3, version: 1 };
+    match &report.slots[..] {
+        [] => layout,
+        slots => layout.with_slots(slots).expect("a list that is on record is one"),
+    }
+}
+
+/// What has to end first, as the refusal of another run names it.
+fn named(refusal: &str) -> WantedLayout {
+    let after = |flag: &str| refusal.split(flag).nth(1).and_then(|rest| rest.split(' ').next());
+    let shards: u16 = after("--shards ").and_then(|shards| shards.parse().ok()).expect("it names the count");
+    let list = |text: &str| text.split(',').map(|slot| slot.parse().expect("a slot")).collect();
+    WantedLayout { slots: after("--slots ").map(list), ..shards.into() }
 }
 
 /// What requests on items hold.

@@ -401,7 +401,7 @@ impl World {
         self.workers.borrow_mut().push(Rc::clone(&process));
         let env = self.env();
         let name = format!("run {:03}", self.made.get());
-        self.log.line(format!("{name} begins: {key} to {} shards; {mishap:?}", wanted.shards));
+        self.log.line(format!("{name} begins: {key} to {}; {mishap:?}", wanted.in_words()));
         let happens =
             mishap.map(|mishap| self.network.sent(&name, mishap.text, mishap.before, mishap.vanishes));
         let rules = Rules::read("rules", rules).expect("the rules are valid");

@@ -26,7 +26,7 @@ use serde_json::json;
 
 use both::Both;
 use requests::Requests;
-use worlds::{World, calculated};
+use worlds::{World, calculated, in_slots};
 
 /// Keys, one of which has the form of another one's shard.
 const KEYS: &[&str] = &["a", "b", "a#~1"];
@@ -82,6 +82,13 @@ fn play(seed: u64, world: World, counters: bool) -> usize {
 #[test]
 fn calculated_shards_answer_as_one_key() {
     assert_eq!(refused(World::calculated(4), false), 0);
+}
+
+#[test]
+fn slots_by_name_answer_as_one_key() {
+    for slots in [&[0, 1, 4, 3][..], &[2, 1, 0], &[7]] {
+        assert_eq!(refused(World::in_slots(slots), false), 0, "{slots:?}");
+    }
 }
 
 #[test]
@@ -189,8 +196,12 @@ fn short_pages_and_unfinished_batches_add_up() {
 #[test]
 fn short_pages_of_a_key_that_moves_add_up() {
     for seed in 0..60 {
-        let (from, to) =
-            [(Layout::none(), calculated(4)), (calculated(4), calculated(2))][(seed % 2) as usize].clone();
+        let (from, to) = [
+            (Layout::none(), calculated(4)),
+            (calculated(4), calculated(2)),
+            (in_slots(&[2, 0, 1]), in_slots(&[0, 2, 1])),
+        ][(seed % 3) as usize]
+            .clone();
         let mut both = Both::new(World::moving(from, to, Phase::Reserve));
         let mut requests = Requests { rng: Rng::with_seed(seed), keys: &["a", "b", "a#"], counters: false };
         both.sharded.store.page = requests.rng.usize(1..5);
@@ -207,12 +218,17 @@ fn short_pages_of_a_key_that_moves_add_up() {
 /// Items are stored before the key moves; requests come in every phase; a mover moves none of them.
 #[test]
 fn a_key_that_moves_answers_as_one_key() {
-    for seed in 0..60 {
+    for seed in 0..140 {
         let (from, to) = [
             (Layout::none(), calculated(4)),
             (calculated(4), calculated(2)),
             (calculated(2), Layout::none()),
-        ][(seed % 3) as usize]
+            // One other slot of four; two that are swapped, and a third; a whole key under another slot.
+            (calculated(4), in_slots(&[0, 1, 6, 3])),
+            (in_slots(&[1, 0, 5]), in_slots(&[0, 1, 2])),
+            (Layout::none(), in_slots(&[5])),
+            (in_slots(&[5]), in_slots(&[3, 5, 0, 1])),
+        ][(seed % 7) as usize]
             .clone();
         let mut both = Both::new(World::moving(from, to, Phase::Reserve));
         let mut requests = Requests { rng: Rng::with_seed(seed), keys: &["a", "b", "a#"], counters: false };

@@ -71,6 +71,11 @@ pub fn calculated(shards: u16) -> Layout {
     layout(Strategy::calculated(By::SortKey), shards, Hash::JumpXxh3)
 }
 
+/// Over these slots, one for each shard.
+pub fn in_slots(slots: &[u16]) -> Layout {
+    calculated(u16::try_from(slots.len()).unwrap()).with_slots(slots).unwrap()
+}
+
 impl World {
     fn of(layout: Layout, rules: Vec<KeyLayout>) -> Self {
         let table = Table::new(schema(), Arc::new(TableLayouts::new(rules)));
@@ -84,6 +89,11 @@ impl World {
     /// Over that many shards by a hash of the sort key.
     pub fn calculated(shards: u16) -> Self {
         World::of(calculated(shards), Vec::new())
+    }
+
+    /// The same, with slots by name: of all keys, since escaped ones share no physical key.
+    pub fn in_slots(slots: &[u16]) -> Self {
+        World::of(in_slots(slots), vec![KeyLayout::new(Glob::new("*"), in_slots(slots))])
     }
 
     /// The same, with a binary partition key and a number as sort key.
@@ -151,7 +161,7 @@ impl World {
     }
 
     fn of_moving(moving: Moving) -> Self {
-        let reserved = moving.from.shards.max(moving.to.shards);
+        let reserved = moving.from.slot_bound().max(moving.to.slot_bound());
         let moving = Arc::new(moving);
         let in_force = InForce::Moving(Arc::clone(&moving));
         let recorded = RecordedKey { in_force, reserved, since: 1, settled: false };
@@ -208,7 +218,7 @@ impl Sharded {
     pub fn enter(&mut self, phase: Phase) {
         let moving = self.world.moving.as_ref().unwrap();
         let place = |shard| self.world.table.physical(b"a", &moving.from, Slot::shard(shard)).unwrap();
-        let old: Vec<_> = (0..moving.from.shards).map(|shard| place(shard).to_vec()).collect();
+        let old: Vec<_> = moving.from.slot_numbers().map(|slot| place(slot).to_vec()).collect();
         let key = |item: &Item, name: &str| KeyValue::from_value(&item[name]).unwrap().into_owned();
         let in_old = |item: &&Item| old.contains(&key(item, "pk").canonical_bytes().into_owned());
         let highest = self.store.items().filter(in_old).map(|item| key(item, "sk")).max();

@@ -57,7 +57,8 @@ impl ItemContext {
 /// Whether a layout can put an item into that slot.
 fn has_slot(layout: &Layout, slot: Slot) -> bool {
     match (layout.time(), slot.bucket) {
-        (None, None) => slot.shard < layout.shards.max(1),
+        // What was written past Heatsink lies under the key itself, whatever slots it has.
+        (None, None) => slot.shard == 0 || layout.shard_in(slot.shard).is_some(),
         (Some(time), Some(bucket)) => {
             bucket.granularity() == time.granularity && slot.shard < layout.shards_in(bucket).max(1)
         }
@@ -125,6 +126,24 @@ mod tests {
         // An unescaped key that a client could mean: its key is the escaped one.
         assert_eq!(locate(&context, "other#~0", "a", &[]), ItemLocation::Misplaced(b"other#~0#~0".to_vec()));
         assert_eq!(locate(&context, "other", "a", &[]), ItemLocation::Expected);
+    }
+
+    #[test]
+    fn an_item_belongs_into_the_slot_that_its_shard_has_by_name() {
+        let usual = Layout { shards: 4, ..Layout::none() };
+        let usual = Layout { strategy: Strategy::calculated(By::SortKey), ..usual };
+        let sort = SortKey::S("a");
+        let shard = usize::from(usual.shard_of(Some(sort)));
+        let mut slots = vec![5, 6, 7, 8];
+        slots[shard] = 9;
+        let context = context(usual.with_slots(&slots).unwrap().strategy);
+        assert_eq!(locate(&context, "game#~9", "a", &[]), ItemLocation::Expected);
+        // Under the key itself it was written past Heatsink; no shard has slot 1.
+        for misplaced in ["game", &format!("game#~{}", slots[(shard + 1) % 4])] {
+            let place = ItemLocation::Misplaced(b"game#~9".to_vec());
+            assert_eq!(locate(&context, misplaced, "a", &[]), place, "{misplaced}");
+        }
+        assert!(matches!(locate(&context, "game#~1", "a", &[]), ItemLocation::Foreign(_)));
     }
 
     #[test]

@@ -49,13 +49,13 @@ impl Key {
         value(bytes, self.key_type())
     }
 
-    /// The physical key of a shard. Plain suffixes: only keys of tables that have no others can
-    /// move.
+    /// The physical key of the slot of that number. Plain suffixes: only keys of tables that have no
+    /// others can move.
     ///
     /// # Errors
     /// `ValidationException` for a key that its suffix makes too long.
-    pub(crate) fn physical(&self, layout: &Layout, shard: u16) -> Result<Json, Error> {
-        self.in_slot(layout, Slot::shard(shard))
+    pub(crate) fn physical(&self, layout: &Layout, number: u16) -> Result<Json, Error> {
+        self.in_slot(layout, Slot::shard(number))
     }
 
     /// The physical key of a slot.
@@ -67,19 +67,20 @@ impl Key {
         physical.map(|bytes| self.value(&bytes)).map_err(|unplaced| Error::validation(unplaced.to_string()))
     }
 
-    /// The shard in which a layout puts an item; the first, where items have no sort key.
+    /// The number of the slot in which a layout puts an item; that of the first shard, where items
+    /// have no sort key.
     ///
     /// # Errors
     /// An item of the store's without the table's sort key.
-    pub(crate) fn shard_of(&self, layout: &Layout, item: &Item) -> Result<u16, Error> {
+    pub(crate) fn slot_of(&self, layout: &Layout, item: &Item) -> Result<u16, Error> {
         match &self.table.key.sort {
-            Some(_) => Ok(Key::shard(layout, &self.sort(item)?)),
+            Some(_) => Ok(Key::slot(layout, &self.sort(item)?)),
             None => Ok(layout.shard_of(None)),
         }
     }
 
-    /// The shard in which a layout puts the item with that sort key.
-    pub(crate) fn shard(layout: &Layout, sort: &Sort) -> u16 {
+    /// The number of the slot in which a layout puts the item with that sort key.
+    pub(crate) fn slot(layout: &Layout, sort: &Sort) -> u16 {
         match sort {
             KeyValue::S(text) => layout.shard_of(Some(SortKey::S(text))),
             KeyValue::B(bytes) => layout.shard_of(Some(SortKey::B(bytes))),

@@ -144,17 +144,24 @@ impl Work<'_> {
         }
     }
 
+    /// The next old slot that items may leave.
+    fn next_slot(&self, after: Option<u16>) -> Option<u16> {
+        let mut next = self.from.next_slot(after);
+        while let Some(slot) = next.filter(|slot| self.from.keeps_slot(self.to, *slot)) {
+            next = self.from.next_slot(Some(slot));
+        }
+        next
+    }
+
     /// The page behind a place: the items of it that move.
     async fn read(&self, after: Option<Place>) -> Result<(Page<Place, Old>, u32), WorkerError> {
-        let (shard, start) = match after {
-            None => (0, None),
-            Some(Place { shard, within: Within::End }) => (shard + 1, None),
-            Some(Place { shard, within: Within::Upto(sort) }) => (shard, Some(sort)),
+        let (slot, start) = match after {
+            None => (self.next_slot(None), None),
+            Some(Place { slot, within: Within::End }) => (self.next_slot(Some(slot)), None),
+            Some(Place { slot, within: Within::Upto(sort) }) => (Some(slot), Some(sort)),
         };
-        if shard >= self.from.shards {
-            return Ok((Page { rows: Vec::new(), end: None }, 0));
-        }
-        let from = self.key.physical(self.from, shard)?;
+        let Some(slot) = slot else { return Ok((Page { rows: Vec::new(), end: None }, 0)) };
+        let from = self.key.physical(self.from, slot)?;
         let start = match (&start, &self.key.table.key.sort) {
             (Some(sort), Some(attribute)) => {
                 let mut raw = Vec::new();
@@ -173,11 +180,11 @@ impl Work<'_> {
         for item in page.items {
             let sort = self.key.sort(&item)?;
             last = Some(sort.clone());
-            let to = Key::shard(self.to, &sort);
-            // Other items of this shard stay, or have come here by the move.
-            if Key::shard(self.from, &sort) == shard && to != shard {
+            let to = Key::slot(self.to, &sort);
+            // Other items of this slot stay, or have come here by the move.
+            if Key::slot(self.from, &sort) == slot && to != slot {
                 let to = self.key.physical(self.to, to)?;
-                let place = Place { shard, within: Within::Upto(sort) };
+                let place = Place { slot, within: Within::Upto(sort) };
                 rows.push((place, Old { item, from: from.clone(), to }));
             }
         }
@@ -185,9 +192,10 @@ impl Work<'_> {
             (Some(_), Some(sort)) => Within::Upto(sort),
             _ => Within::End,
         };
-        let end = Some(Place { shard, within });
-        // The walk is over with the last shard.
-        let over = shard + 1 == self.from.shards && end.as_ref().is_some_and(|end| end.within == Within::End);
+        let end = Some(Place { slot, within });
+        // The walk is over with the last slot.
+        let over =
+            self.next_slot(Some(slot)).is_none() && end.as_ref().is_some_and(|end| end.within == Within::End);
         Ok((Page { rows, end: end.filter(|_| !over) }, page.units))
     }
 

@@ -1,4 +1,4 @@
-//! A place in a walk over the old copies of a key: shard by shard, in each by sort key.
+//! A place in a walk over the old copies of a key: slot by slot, in each by sort key.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,12 +10,12 @@ use crate::key::logical_key::Sort;
 /// How far a walk has come.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
-    /// The shard of the old layout.
-    pub shard: u16,
+    /// The number of the old slot.
+    pub slot: u16,
     pub within: Within,
 }
 
-/// How far it has come within a shard.
+/// How far it has come within a slot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Within {
     /// Up to this sort key.
@@ -31,7 +31,7 @@ impl std::fmt::Display for Place {
             Within::Upto(KeyValue::S(text)) => write!(f, "{text:?}"),
             Within::Upto(KeyValue::N(number)) => write!(f, "{number}"),
             Within::Upto(KeyValue::B(bytes)) => f.write_str(&STANDARD.encode(bytes)),
-            Within::End => write!(f, "the end of shard {}", self.shard),
+            Within::End => write!(f, "the end of slot {}", self.slot),
         }
     }
 }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_place_is_told_as_the_sort_key_of_its_item() {
-        let told = |sort: Sort| Place { shard: 0, within: Within::Upto(sort) }.to_string();
+        let told = |sort: Sort| Place { slot: 0, within: Within::Upto(sort) }.to_string();
         assert_eq!(told(KeyValue::S("b0".into())), "\"b0\"");
         assert_eq!(told(KeyValue::N(Number::parse("1.50").unwrap())), "1.5");
         assert_eq!(told(KeyValue::B(vec![0, 255].into())), "AP8=");

@@ -24,7 +24,7 @@ use crate::key::spare::Spare;
 use crate::key::steps::{self, NewestStep};
 use crate::key::survey::HIGH_WATER_WITHIN;
 use crate::key::table_context::TableContext;
-use crate::key::wanted::same;
+use crate::key::wanted::{by, same};
 
 /// The most capacity units a second that a mover takes of the old shards, unless it is told
 /// otherwise: a partition's write units (docs/explain/partitions.md).
@@ -50,6 +50,12 @@ pub struct Plan {
     pub from: u16,
     /// How many it gets.
     pub to: u16,
+    /// The slots by name that it has; empty where shard k has slot k.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub from_slots: Vec<u16>,
+    /// The slots by name that it gets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to_slots: Vec<u16>,
     /// The numbers that are summed over the shards, for a counter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<Vec<String>>,
@@ -136,6 +142,11 @@ impl Reshard {
         self.from.time().is_some()
     }
 
+    /// Whether its shards have slots by name, or get some.
+    pub fn has_slots_by_name(&self) -> bool {
+        [&self.from, &self.to].into_iter().any(|layout| !layout.slots().is_empty())
+    }
+
     /// Whether the key is on the way already.
     pub fn is_begun(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.moves.is_some())
@@ -147,11 +158,11 @@ impl Reshard {
         let (registry, key) = (self.registry.clone(), self.key.clone());
         let (from, to) = (self.from.clone(), self.to.clone());
         // Of a counter that widens, and of buckets, none moves.
-        let shards = if self.change() == Change::Move { from.shards } else { 0 };
+        let moves = self.change() == Change::Move;
         async move {
             let mut items = 0;
-            for shard in 0..shards {
-                items += count(&registry, &key, &from, shard, Some(pause)).await?.items;
+            for slot in from.slot_numbers().filter(|slot| moves && !from.keeps_slot(&to, *slot)) {
+                items += count(&registry, &key, &from, slot, Some(pause)).await?.items;
             }
             Ok(moving_of(items, &from, &to))
         }
@@ -171,13 +182,20 @@ impl Reshard {
     pub async fn plan(&self, rate: u32) -> Result<Plan, WorkerError> {
         let stays = self.change() != Change::Move;
         let (mut items, mut units) = (0, 0.0);
+        // Of the slots that items may leave.
+        let (mut leaving, mut walked) = (0, 0.0);
         // Each item of a counter has its base fragment in the first.
-        for shard in 0..if stays { 1 } else { self.from.shards } {
-            let counted = count(&self.registry, &self.key, &self.from, shard, None).await?;
+        let read = if stays { 1 } else { usize::from(self.from.shards) };
+        for slot in self.from.slot_numbers().take(read) {
+            let counted = count(&self.registry, &self.key, &self.from, slot, None).await?;
             items += counted.items;
             units += counted.units;
+            if !self.from.keeps_slot(&self.to, slot) {
+                leaving += counted.items;
+                walked += counted.units;
+            }
         }
-        let to_move = if stays { 0 } else { moving_of(items, &self.from, &self.to) };
+        let to_move = if stays { 0 } else { moving_of(leaving, &self.from, &self.to) };
         // A read that may be out of date takes half a unit for each 4 KB.
         let bytes = as_count(units * 8.0 * 1024.0);
         let bytes_to_move = bytes.checked_div(items).unwrap_or(0) * to_move;
@@ -185,7 +203,7 @@ impl Reshard {
         // permit: all by the item's size but the last.
         let kilobytes = bytes.checked_div(items).unwrap_or(0).div_ceil(1024).max(1);
         let write_units = to_move * (8 * kilobytes + 4);
-        let read_units = if stays { 0 } else { as_count(units * 4.0) };
+        let read_units = if stays { 0 } else { as_count(walked * 4.0) };
         let bounds = self.announcer.bounds();
         let to = self.chosen().await?;
         Ok(Plan {
@@ -193,6 +211,8 @@ impl Reshard {
             key: self.key.text(),
             from: self.from.shards,
             to: self.to.shards,
+            from_slots: self.from.slots().to_vec(),
+            to_slots: self.to.slots().to_vec(),
             counter: self.to.counter_attributes().map(<[String]>::to_vec),
             phase: self.record.as_ref().and_then(|record| record.moves.as_ref()).map(|moves| moves.phase),
             items,
@@ -276,9 +296,9 @@ impl Reshard {
             }
         }
         // What has no time lies in no bucket.
-        let shards = if self.from.time().is_some() { 1 } else { self.from.shards };
-        for shard in 0..shards {
-            let physical = self.key.physical(&self.from, shard)?;
+        let shards = if self.from.time().is_some() { 1 } else { usize::from(self.from.shards) };
+        for slot in self.from.slot_numbers().take(shards) {
+            let physical = self.key.physical(&self.from, slot)?;
             if !self.key.page(&self.registry, &physical, None, Some(1)).await?.items.is_empty() {
                 return Ok(true);
             }
@@ -357,12 +377,17 @@ fn dollars(write_units: u64, read_units: u64) -> f64 {
     (write_units as f64 * 0.625 + read_units as f64 * 0.125) / 1e6
 }
 
-/// About how many of so many items move, as far as the hash tells before they are read.
+/// About how many of so many items move, as far as the hash tells before they are read: of those in
+/// slots that items may leave.
 #[allow(clippy::cast_precision_loss, reason = "a number for people")]
 fn moving_of(items: u64, from: &Layout, to: &Layout) -> u64 {
     let (fewer, more) = (from.shards.min(to.shards), from.shards.max(to.shards));
-    let stays = if fewer == 1 || from.strategy == to.strategy { fewer } else { 1 };
-    as_count((items as f64 * (1.0 - f64::from(stays) / f64::from(more))).round())
+    if from.spreads_as(to) {
+        return items;
+    }
+    let kept = (0..fewer).filter(|shard| from.slot_number(*shard) == to.slot_number(*shard)).count();
+    let stays = if fewer == 1 || by(from) == by(to) { kept } else { 1 };
+    as_count((items as f64 * (1.0 - stays as f64 / f64::from(more))).round())
 }
 
 /// What was counted under a physical key.
@@ -375,10 +400,10 @@ async fn count(
     registry: &Registry,
     key: &Key,
     layout: &Layout,
-    shard: u16,
+    slot: u16,
     pause: Option<Duration>,
 ) -> Result<Counted, WorkerError> {
-    let physical = key.physical(layout, shard)?;
+    let physical = key.physical(layout, slot)?;
     let (mut counted, mut start) = (Counted { items: 0, units: 0.0 }, json!(null));
     loop {
         let mut body = json!({

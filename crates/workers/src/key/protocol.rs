@@ -35,7 +35,7 @@ pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record
                 None => found.high_water.clone().filter(|_| phase == Phase::Move),
             };
             let moves = Some(Move { to: to.clone(), phase, reserved_before, closing, expires, high_water });
-            KeyRecord { moves, settled: false, reserved: before.reserved.max(to.most_shards()), ..same }
+            KeyRecord { moves, settled: false, reserved: before.reserved.max(to.slot_bound()), ..same }
         }
         // Of a record without a move the layout is the one in force already.
         State::Stable { in_force: Side::New, settled } if before.moves.is_some() => {

@@ -15,6 +15,9 @@ pub struct ReshardReport {
     pub from: u16,
     /// How many it has.
     pub to: u16,
+    /// The slots by name that its shards have; empty where shard k has slot k.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<u16>,
     /// How many items this run moved; of an index, rewrote.
     pub moved: u64,
     /// From which bucket on, where they are shards of buckets.

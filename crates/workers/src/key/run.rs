@@ -287,7 +287,7 @@ impl Run<'_> {
             layout: self.reshard.from.clone(),
             moves: None,
             settled: true,
-            reserved: self.reshard.from.most_shards(),
+            reserved: self.reshard.from.slot_bound(),
             version: 0,
             changed: 0,
             since: 0,
@@ -337,7 +337,7 @@ impl Run<'_> {
                 survey::buckets(registry, key, from, first, most).await?
             }
             None => {
-                let reserved = moves.map_or(from.shards, |moves| moves.reserved_before);
+                let reserved = moves.map_or(from.slot_bound(), |moves| moves.reserved_before);
                 survey::survey(registry, key, from, to, reserved).await?
             }
         };
@@ -350,7 +350,7 @@ impl Run<'_> {
     /// Writers wait meanwhile: where it takes long, or fails, readers and writers go on without it.
     async fn mark_high_water(&mut self) -> Seen {
         let Reshard { registry, key, from, .. } = self.reshard;
-        let reading = pin!(survey::high_water(registry, key, from));
+        let reading = pin!(survey::high_water(registry, key, from, &self.to));
         let within = registry.env().sleep(survey::HIGH_WATER_WITHIN);
         self.found.high_water = match select(reading, within).await {
             Either::Left((found, _)) => found.ok().flatten(),
@@ -391,7 +391,8 @@ impl Run<'_> {
             table: self.table.name.clone(),
             key: self.reshard.key.text(),
             from: self.from().shards,
-            to: self.record.as_ref().map_or(self.to().shards, |record| record.layout.shards),
+            to: self.record.as_ref().map_or(self.to(), |record| &record.layout).shards,
+            slots: self.record.as_ref().map_or(self.to(), |record| &record.layout).slots().to_vec(),
             moved: self.moved,
             step: self.record.as_ref().and_then(|record| NewestStep::of(&record.layout)),
         }

@@ -50,7 +50,8 @@ impl Found {
     }
 }
 
-/// Reads them all. `reserved`: shards below this number were this key's before.
+/// Reads them all. `reserved`: slots below this number were this key's before. All below the highest
+/// new one become its own, also those that no shard gets.
 ///
 /// # Errors
 /// The store's.
@@ -64,24 +65,28 @@ pub(crate) async fn survey(
     let mut found = Found::default();
     // What a counter has already are its fragments.
     let first = if Moving::widens(from, to) { from.shards } else { 0 };
-    for shard in first..to.shards {
-        // Where all items of the key lie, none can be elsewhere.
-        if shard == 0 && from.shards == 1 {
+    let new = (reserved.max(1)..to.slot_bound()).filter(|slot| to.shard_in(*slot).is_none());
+    let between = stream::iter(new.map(|slot| first_of(registry, key, to, slot)));
+    let mut between = between.buffered(AT_ONCE);
+    while let Some(held) = between.try_next().await? {
+        if let Some(physical) = held {
+            found.in_the_way(|| taken(&physical));
+        }
+    }
+    for slot in to.slot_numbers().filter(|slot| *slot >= first) {
+        // Where all items of the key lie, or the same as before, none can be elsewhere.
+        if from.shards == 1 && from.shard_in(slot).is_some() || from.keeps_slot(to, slot) {
             continue;
         }
-        let physical = key.physical(to, shard)?;
+        let physical = key.physical(to, slot)?;
         let mut start = None;
         loop {
             let page = key.page(registry, &physical, start.as_ref(), None).await?;
             for item in &page.items {
-                let lies = key.shard_of(from, item)?;
-                if shard >= reserved.max(1) {
-                    found.in_the_way(|| {
-                        format!(
-                            "items of clients lie under {physical}, a name that its shards would have. Move or delete them, or choose fewer shards"
-                        )
-                    });
-                } else if lies != shard {
+                let lies = key.slot_of(from, item)?;
+                if slot >= reserved.max(1) {
+                    found.in_the_way(|| taken(&physical));
+                } else if lies != slot {
                     let orphan = key.primary(&physical, item);
                     let home = key.primary(&key.physical(from, lies)?, item);
                     let body = json!({ "TableName": key.table.name, "Key": home, "ConsistentRead": true });
@@ -105,6 +110,25 @@ pub(crate) async fn survey(
         }
     }
     Ok(found)
+}
+
+/// The physical key of a slot, if an item lies there.
+async fn first_of(
+    registry: &Registry,
+    key: &Key,
+    layout: &Layout,
+    slot: u16,
+) -> Result<Option<Json>, WorkerError> {
+    let physical = key.physical(layout, slot)?;
+    let page = key.page(registry, &physical, None, Some(1)).await?;
+    Ok((!page.items.is_empty()).then_some(physical))
+}
+
+/// That clients use a name which would become the key's own.
+fn taken(physical: &Json) -> String {
+    format!(
+        "items of clients lie under {physical}, a name that its shards would have. Move or delete them, or choose fewer shards, or slots below"
+    )
 }
 
 /// Looks into the buckets that are to have another number of shards, in all shards that any bucket
@@ -146,15 +170,15 @@ pub(crate) async fn names(
     found: &mut Found,
 ) -> Result<(), WorkerError> {
     // In a table with buckets every name of a shard's form is escaped.
-    let shards = if to.time().is_some() { 1 } else { to.shards };
+    let bound = if to.time().is_some() { 1 } else { to.slot_bound() };
     let text = |record: &KeyRecord| key_text(&record.key, key.key_type());
-    for shard in 1..shards {
-        let name = [&*key.bytes, format!("#~{shard}").as_bytes()].concat();
-        if let Some(record) = records.iter().find(|record| record.key == name) {
-            found.in_the_way(|| {
-                format!("{:?}, a name that its shards would have, is itself a key on record", text(record))
-            });
-        }
+    let is_name = |record: &&KeyRecord| {
+        split_shard(&record.key).is_some_and(|(base, slot)| base == key.bytes && slot < bound)
+    };
+    for record in records.iter().filter(is_name) {
+        found.in_the_way(|| {
+            format!("{:?}, a name that its shards would have, is itself a key on record", text(record))
+        });
     }
     let is_shard_of = |record: &&KeyRecord| {
         let of = split_shard(&key.bytes).filter(|(logical, _)| *logical == &*record.key);
@@ -173,8 +197,8 @@ pub(crate) async fn names(
     Ok(())
 }
 
-/// The highest sort key in any of the old slots; `None` where they hold nothing, or the items have
-/// no sort keys. One read of each, once: who waits for it holds up writers.
+/// The highest sort key in any of the old slots that items leave; `None` where they hold nothing, or
+/// the items have no sort keys. One read of each, once: who waits for it holds up writers.
 ///
 /// # Errors
 /// The store's.
@@ -182,15 +206,17 @@ pub(crate) async fn high_water(
     registry: &Registry,
     key: &Key,
     from: &Layout,
+    to: &Layout,
 ) -> Result<Option<Sort>, WorkerError> {
     if key.table.key.sort.is_none() {
         return Ok(None);
     }
-    let highest = |shard| async move {
-        let last = key.last(registry, &key.physical(from, shard)?).await?;
+    let highest = |slot| async move {
+        let last = key.last(registry, &key.physical(from, slot)?).await?;
         last.map(|item| key.sort(&item)).transpose()
     };
-    let found = stream::iter((0..from.shards).map(highest)).buffer_unordered(AT_ONCE);
+    let left = from.slot_numbers().filter(|slot| !from.keeps_slot(to, *slot));
+    let found = stream::iter(left.map(highest)).buffer_unordered(AT_ONCE);
     Ok(found.try_fold(None, |most, one| ready(Ok(most.max(one)))).await?)
 }
 

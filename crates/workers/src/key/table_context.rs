@@ -11,7 +11,7 @@ use heatsink_control::{
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table, shards};
+use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table, in_slots, shards};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -20,8 +20,8 @@ use crate::key::logical_key::Key;
 use crate::key::reshard::Reshard;
 use crate::key::steps;
 use crate::key::wanted::{
-    alike, by, can_change, expiring_counters, is_countable, is_wanted, number_of_shards, part_of_text, same,
-    target,
+    alike, by, can_change, can_have_slots, expiring_counters, is_countable, is_wanted, number_of_shards,
+    part_of_text, same, slots_flag, target,
 };
 
 /// A table whose keys may be resharded.
@@ -162,12 +162,15 @@ impl TableContext {
         self.records.iter().find(|one| one.key == key)
     }
 
-    /// What a key has without a record of its own: what a rule on record gives it, or one shard.
+    /// What a key has without a record of its own: what a rule on record gives it, or one shard; each
+    /// in its usual slot, where the key has others now.
     pub fn without_record(&self, key: &[u8]) -> WantedLayout {
         let layout = self.layouts.of(key);
         let shards = layout.map_or(1, |layout| layout.shards);
         let counter = layout.and_then(|layout| layout.counter_attributes()).map(<[String]>::to_vec);
-        WantedLayout { shards, by: layout.and_then(|layout| by(layout)).cloned(), counter }
+        let has_others = self.record(key).is_some() && !self.laid_out(key).slots().is_empty();
+        let slots = has_others.then(|| (0..shards).collect());
+        WantedLayout { by: layout.and_then(|layout| by(layout)).cloned(), counter, slots, ..shards.into() }
     }
 
     /// Whether a key holds counters, or is about to.
@@ -279,6 +282,7 @@ impl TableContext {
         number_of_shards(wanted.shards)?;
         part_of_text(schema, wanted)?;
         is_countable(schema, self.expires.is_some(), wanted)?;
+        can_have_slots(&self.laid_out(key), wanted)?;
         if key.is_empty() {
             return usage("A partition key is never empty");
         }
@@ -300,12 +304,14 @@ impl TableContext {
         let to = match record.as_ref().and_then(|record| record.moves.as_ref()) {
             Some(moves) if !is_wanted(&moves.to, wanted) => {
                 return usage(format!(
-                    "The key {:?} of table {table} is being moved from {} to {}; let that end first: the same command with --shards {} goes \
+                    "The key {:?} of table {table} is being moved from {} to {}{}; let that end first: the same command with --shards {}{} goes \
                      on with it",
                     text(key),
                     shards(from.shards),
                     moves.to.shards,
-                    moves.to.shards
+                    in_slots(moves.to.slots()),
+                    moves.to.shards,
+                    slots_flag(moves.to.slots())
                 ));
             }
             Some(moves) => moves.to.clone(),
@@ -332,7 +338,7 @@ impl TableContext {
             can_change(schema, key, &from, &to)?;
         }
         let owner = Key { table: Arc::clone(&self.table), bytes: key.to_vec() };
-        let last = Slot { bucket: to.newest_from(), shard: to.shards - 1 };
+        let last = Slot { bucket: to.newest_from(), shard: to.slot_bound() - 1 };
         owner.in_slot(&to, last).map_err(|error| {
             WorkerError::Usage(format!("The key {:?} is too long for so many shards: {error}", text(key)))
         })?;

@@ -6,7 +6,7 @@
 use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_control::rules::{MAX_COUNTER_SHARDS, can_count};
 use heatsink_dynamo::{KeyType, TableSchema};
-use heatsink_layout::{By, Hash, Layout, Moving, Strategy, shards};
+use heatsink_layout::{By, Hash, Layout, Moving, Strategy, check_slots, in_slots, shards};
 
 use crate::error::{WorkerError, usage};
 
@@ -24,14 +24,22 @@ pub(crate) fn target(from: &Layout, wanted: &WantedLayout) -> Layout {
         return Layout { shards: wanted.shards, ..from.clone() };
     }
     let by = wanted.by.clone().or_else(|| by(from).cloned()).unwrap_or(By::SortKey);
-    let strategy = if wanted.shards == 1 { Strategy::None } else { Strategy::Calculated { by } };
-    Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 }
+    let strategy = if wanted.shards == 1 { Strategy::None } else { Strategy::calculated(by) };
+    let to = Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 };
+    let slots = match &wanted.slots {
+        Some(slots) => slots.clone(),
+        // A whole key lies under its own name unless another one is asked for.
+        None if wanted.shards == 1 => vec![0],
+        None => from.slots_for(wanted.shards),
+    };
+    // Whoever asks has checked them (`can_have_slots`).
+    to.clone().with_slots(&slots).unwrap_or(to)
 }
 
 /// What decides the shard of an item, where its sort key does.
 pub(crate) fn by(layout: &Layout) -> Option<&By> {
     match &layout.strategy {
-        Strategy::Calculated { by } => Some(by),
+        Strategy::Calculated { by, .. } => Some(by),
         _ => None,
     }
 }
@@ -40,13 +48,39 @@ pub(crate) fn by(layout: &Layout) -> Option<&By> {
 pub(crate) fn same(one: &Layout, other: &Layout) -> bool {
     let whole = |layout: &Layout| layout.shards == 1 && layout.time().is_none();
     one.shards == other.shards
-        && (whole(one) && whole(other) || one.strategy == other.strategy && one.hash == other.hash)
+        && (whole(one) && whole(other) && one.slots() == other.slots()
+            || one.strategy == other.strategy && one.hash == other.hash)
 }
 
 /// Whether a layout is what is wanted.
-pub(crate) fn is_wanted(layout: &Layout, wanted: &WantedLayout) -> bool {
+pub fn is_wanted(layout: &Layout, wanted: &WantedLayout) -> bool {
     let by_wanted = wanted.shards == 1 || wanted.by.is_none() || wanted.by.as_ref() == by(layout);
-    layout.shards == wanted.shards && by_wanted && wanted.counter.as_deref() == layout.counter_attributes()
+    let in_slots = match &wanted.slots {
+        Some(slots) => layout.slot_numbers().eq(slots.iter().copied()),
+        None => wanted.shards > 1 || layout.slots().is_empty(),
+    };
+    layout.shards == wanted.shards
+        && by_wanted
+        && in_slots
+        && wanted.counter.as_deref() == layout.counter_attributes()
+}
+
+/// Whether a key that is laid out as `from` can have the slots that are asked for by name.
+pub(crate) fn can_have_slots(from: &Layout, wanted: &WantedLayout) -> Result<(), WorkerError> {
+    let Some(slots) = &wanted.slots else { return Ok(()) };
+    if wanted.counter.is_some() || from.counter_attributes().is_some() || from.time().is_some() {
+        return usage(format!(
+            "Slots by name are asked for, and {}",
+            if from.time().is_some() { "the key has buckets, which have none" } else { "a counter has none" }
+        ));
+    }
+    check_slots(slots, wanted.shards).or_else(|why| usage(format!("Slots by name are asked for: {why}")))
+}
+
+/// The argument that asks for these slots, for a command that is run next; none for no slots.
+pub fn slots_flag(slots: &[u16]) -> String {
+    let named: Vec<String> = slots.iter().map(u16::to_string).collect();
+    if named.is_empty() { String::new() } else { format!(" --slots {}", named.join(",")) }
 }
 
 /// Whether two lists name the same.
@@ -76,6 +110,9 @@ pub(crate) fn can_change(
              else: leave the strategy out"
         ));
     }
+    if to.shards == 1 && schema.key.sort.is_none() && from.counter_attributes().is_none() {
+        return usage(format!("Table {table} has no sort key: keys of such tables get no other slot"));
+    }
     if to.counter_attributes().is_none() && schema.key.sort.is_none() {
         return usage(format!(
             "Table {table} has no sort key: each of its keys is one item, which cannot lie in several shards. A number in it that is only added to \
@@ -94,6 +131,10 @@ pub(crate) fn can_change(
         )),
         (None, Some(_)) if from.shards > 1 => usage(format!(
             "{sharded}, and a counter grows out of a whole key: bring its items back with --shards 1 first"
+        )),
+        (None, Some(_)) if !from.slots().is_empty() => usage(format!(
+            "{sharded}{}, and a counter grows out of a whole key under its own name: bring its items back with --shards 1 first",
+            in_slots(from.slots())
         )),
         (None, Some(_)) => usage("A counter has 2 shards or more: with one it would be the key as it is"),
         (None, None) => {
@@ -181,5 +222,47 @@ mod tests {
         assert!(
             is_wanted(&by_part, &wanted(4, None)) && !is_wanted(&by_part, &wanted(4, Some(&By::SortKey)))
         );
+    }
+
+    #[test]
+    fn shards_keep_their_slots_unless_others_are_wanted() {
+        let wanted = |slots: &[u16]| WantedLayout {
+            slots: Some(slots.to_vec()),
+            ..u16::try_from(slots.len()).unwrap().into()
+        };
+        let whole = Layout::none();
+        let named = target(&whole, &wanted(&[0, 1, 9, 3]));
+        assert_eq!(named.slots(), [0, 1, 9, 3]);
+        assert_eq!(target(&named, &6.into()).slots(), [0, 1, 9, 3, 2, 4]);
+        assert_eq!(target(&named, &3.into()).slots(), [0, 1, 9]);
+        assert_eq!(
+            target(&named, &2.into()).slots(),
+            [] as [u16; 0],
+            "shards 0 and 1 are where they are without"
+        );
+        assert_eq!(target(&named, &1.into()), Layout { version: named.version + 1, ..Layout::none() });
+        assert!(same(&named, &target(&named, &4.into())) && is_wanted(&named, &4.into()));
+        let usual = target(&named, &wanted(&[0, 1, 2, 3]));
+        assert!(
+            !same(&named, &usual) && usual.slots().is_empty() && is_wanted(&usual, &wanted(&[0, 1, 2, 3]))
+        );
+        assert!(!is_wanted(&named, &wanted(&[0, 1, 2, 3])) && is_wanted(&named, &wanted(&[0, 1, 9, 3])));
+        let elsewhere = target(&whole, &wanted(&[5]));
+        assert!(!same(&whole, &elsewhere) && !is_wanted(&elsewhere, &1.into()));
+        assert_eq!(target(&elsewhere, &3.into()).slots(), [5, 0, 1]);
+    }
+
+    #[test]
+    fn slots_that_cannot_be_are_refused_by_name() {
+        let refused =
+            |from: &Layout, wanted: &WantedLayout| can_have_slots(from, wanted).unwrap_err().to_string();
+        let wanted =
+            |slots: &[u16], shards: u16| WantedLayout { slots: Some(slots.to_vec()), ..shards.into() };
+        let whole = Layout::none();
+        assert!(refused(&whole, &wanted(&[0, 4, 4], 3)).contains("slot 4 is named twice"));
+        assert!(refused(&whole, &wanted(&[0, 4], 3)).contains("2 slots are named for 3 shards"));
+        assert!(refused(&whole, &wanted(&[0, 10_000], 2)).contains("no slot 10000"));
+        let counter = WantedLayout { counter: Some(vec!["n".to_owned()]), ..wanted(&[1, 0], 2) };
+        assert!(refused(&whole, &counter).contains("counter"));
     }
 }

@@ -4,10 +4,10 @@
 //! A key's items tell its number of shards, because each lies where the hash of its sort key and
 //! that number put it ([`ShardTraces`] says how, and how likely chance is). No item is written:
 //! where several numbers put every item where it is, the smallest of them is as good as the one
-//! that was.
+//! that was. Where the shards have slots by name, each slot tells its shard.
 //!
 //! **What items do not tell**: which attributes of a counter are summed; a shard that follows from
-//! a part of the sort key; how far a key had moved; the layouts of buckets and of tables that a
+//! a part of the sort key; a whole key under another slot; how far a key had moved; the layouts of buckets and of tables that a
 //! rule lays out, which [`AsItLies`](crate::AsItLies) records by the rule. Such keys are listed,
 //! and nothing is recorded.
 //!
@@ -110,19 +110,16 @@ impl Rebuild {
         let first = self.registry.first_record(&self.described, Default::default(), true);
         let mut record = Record { values: rebuilt.found.values.clone(), ..first };
         on_record::begin(&self.registry, &record).await?;
-        for (key, shards) in &rebuilt.found.keys {
+        for (key, shards, slots) in &rebuilt.found.keys {
+            let strategy = Strategy::Calculated { by: By::SortKey, slots: slots.clone() };
+            let layout = Layout { strategy, shards: *shards, hash: Hash::JumpXxh3, version: 1 };
             let key = KeyRecord {
                 key: key.clone(),
                 key_type: self.described.schema.key.partition.key_type,
-                layout: Layout {
-                    strategy: Strategy::calculated(By::SortKey),
-                    shards: *shards,
-                    hash: Hash::JumpXxh3,
-                    version: 1,
-                },
                 moves: None,
                 settled: true,
-                reserved: *shards,
+                reserved: layout.slot_bound(),
+                layout,
                 version: 0,
                 changed: self.registry.env().unix_millis(),
                 since: 0,

@@ -154,8 +154,8 @@ impl Seen {
                 true => Err(NESTED.to_owned()),
                 false => told(traces, chance),
             };
-            if let Some(shards) = sort_out(rebuilt, text, None, traces, verdict) {
-                rebuilt.found.keys.push((key.to_vec(), shards));
+            if let Some((shards, slots)) = sort_out(rebuilt, text, None, traces, verdict) {
+                rebuilt.found.keys.push((key.to_vec(), shards, slots));
             }
         }
         for (index, values) in &self.values {
@@ -165,7 +165,7 @@ impl Seen {
                     true => Err(MANY_VALUES.to_owned()),
                     false => told(traces, chance),
                 };
-                if let Some(shards) = sort_out(rebuilt, text, Some(index), traces, verdict) {
+                if let Some((shards, _)) = sort_out(rebuilt, text, Some(index), traces, verdict) {
                     rebuilt.found.values.push(layout(index, value.clone(), shards));
                 }
             }
@@ -184,15 +184,26 @@ const NO_SORT_KEY: &str = "the table has no sort key, so these would be the part
 const NESTED: &str = "it is written like a shard of another key that has shards, and has such keys itself";
 const MANY_VALUES: &str = "the index has more such values than can be on record one by one: if a rule spreads it, `heatsink adopt TABLE --as-it-lies` records it";
 
-/// The number of shards, or the reason why it is not told.
-fn told(traces: &KeyTraces, chance: f64) -> Result<(u16, u16), String> {
-    let Some(shards) = traces.shards else {
+/// The least and the greatest number of shards, with their slots where these have names; or the
+/// reason why it is not told.
+fn told(traces: &KeyTraces, chance: f64) -> Result<(u16, u16, Vec<u16>), String> {
+    let named = traces.slots();
+    let shards = traces.shards.map(|(least, greatest)| (least, greatest, Vec::new()));
+    let Some(shards) = shards.or_else(|| named.map(|slots| (traces.least(), traces.least(), slots))) else {
         return Err(
-            "no number of shards puts all of its items where they are: the key was being moved, it is a counter, its shards follow from a part of the sort key, or \
+            "no number of shards, in any slots, puts all of its items where they are: the key was being moved, it is a counter, its shards follow from a part of the sort key, or \
              clients wrote these keys themselves"
                 .to_owned(),
         );
     };
+    if shards.0 == 1 {
+        return Err(
+            "all of its items lie under one such key, which may be the slot of a whole key or a client's own"
+                .to_owned(),
+        );
+    }
+    // Slots by name are told by their items alone.
+    let chance = if shards.2.is_empty() { chance } else { chance.min(CHANCE) };
     if traces.by_chance() >= chance {
         return Err(format!(
             "its {} items may lie so by chance, and nothing else says that the table was on record (`required = true` under [fence] says it)",
@@ -202,20 +213,21 @@ fn told(traces: &KeyTraces, chance: f64) -> Result<(u16, u16), String> {
     Ok(shards)
 }
 
-/// Lists a key or value as told, and gives its number of shards; or as not told.
+/// Lists a key or value as told, and gives its number of shards and their slots; or as not told.
 fn sort_out(
     rebuilt: &mut Rebuilt,
     key: String,
     index: Option<&OfIndex>,
     traces: &KeyTraces,
-    verdict: Result<(u16, u16), String>,
-) -> Option<u16> {
+    verdict: Result<(u16, u16, Vec<u16>), String>,
+) -> Option<(u16, Vec<u16>)> {
     let (items, index) = (traces.items, index.map(|index| index.name.clone()));
     match verdict {
-        Ok((shards, at_most)) => {
+        Ok((shards, at_most, slots)) => {
             let list = if index.is_none() { &mut rebuilt.keys } else { &mut rebuilt.values };
-            list.push(Told { key, index, shards, at_most, items, by_chance: traces.by_chance() });
-            Some(shards)
+            let by_chance = traces.by_chance();
+            list.push(Told { key, index, shards, at_most, slots: slots.clone(), items, by_chance });
+            Some((shards, slots))
         }
         Err(why) => {
             rebuilt.not_told.push(NotTold { key, index, items, why });

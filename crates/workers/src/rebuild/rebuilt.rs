@@ -38,6 +38,9 @@ pub struct Told {
     pub shards: u16,
     /// The greatest.
     pub at_most: u16,
+    /// Their slots by name; empty where shard k has slot k.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<u16>,
     /// How many items it has.
     pub items: u64,
     /// How likely they lie so by chance, at most.
@@ -62,7 +65,8 @@ pub struct NotTold {
 /// What is to be recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
-    pub keys: Vec<(Vec<u8>, u16)>,
+    /// Each with its number of shards, and their slots where these have names.
+    pub keys: Vec<(Vec<u8>, u16, Vec<u16>)>,
     pub values: Vec<ValueLayout>,
 }
 

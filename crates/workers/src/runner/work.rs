@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::future::{Either, select};
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_dynamo::{Code, Error};
-use heatsink_layout::shards;
+use heatsink_layout::{in_slots, shards};
 
 use super::Runner;
 use super::shown::Shown;
@@ -54,7 +54,7 @@ impl Runner {
             Ok(Some(report)) => {
                 // By gateways before this one, too.
                 let moved = intent.progress.moved + report.moved;
-                let to = shards(report.to);
+                let to = format!("{}{}", shards(report.to), in_slots(&report.slots));
                 Came::Ended(
                     EndedAs::Moved,
                     match (&intent.index, &report.step) {
@@ -162,7 +162,8 @@ impl Runner {
             let shards = intent.request.layout.shards;
             let (table, key) = (intent.table.clone(), intent.key_text());
             let step = record.and_then(|record| NewestStep::of(&record.layout));
-            return Ok(Some(ReshardReport { table, key, from: shards, to: shards, moved: 0, step }));
+            let slots = record.map_or(&[][..], |record| record.layout.slots()).to_vec();
+            return Ok(Some(ReshardReport { table, key, from: shards, to: shards, slots, moved: 0, step }));
         }
         if moves.is_none() && intent.paused && !intent.cancelled {
             shown.set_moving(false);

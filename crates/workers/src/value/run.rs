@@ -116,6 +116,7 @@ impl Run<'_> {
             )));
         }
         Ok(ReshardReport {
+            slots: Vec::new(),
             table: this.table().to_owned(),
             key: this.text(),
             from: this.from(),

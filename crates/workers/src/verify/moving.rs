@@ -1,8 +1,8 @@
 //! Verifies a key that is on its way to another layout, from CHECK on: an item lies in its old
-//! shard, in its new one, or in both, and counts once.
+//! slot, in its new one, or in both, and counts once.
 //!
-//! The old shards are read first, then the new ones: items only go from old to new, so none that is
-//! there all the time is missed. An item that was seen in its old shard is remembered by a hash of
+//! The old slots are read first, then the new ones: items only go from old to new, so none that is
+//! there all the time is missed. An item that was seen in its old slot is remembered by a hash of
 //! its key, 8 bytes, and does not count again.
 //!
 //! Not here: the phases before that, in which items lie where the old layout puts them.
@@ -37,11 +37,11 @@ enum Pass {
 
 /// What an item of a page is.
 enum Is<'a> {
-    /// In its old shard. Its new key.
+    /// In its old slot. Its new key.
     Old(&'a Attributes, Vec<u8>),
     /// Where it ends.
     New(&'a Attributes),
-    /// In a shard that neither layout gives it. Its new key.
+    /// In a slot that neither layout gives it. Its new key.
     Astray(&'a Attributes, Vec<u8>),
     /// The other pass counts it.
     Other,
@@ -52,12 +52,12 @@ impl KeyOnItsWay<'_> {
     pub async fn look(&self, findings: &mut Findings, progress: &dyn Progress) -> Result<(), VerifyError> {
         let mut seen = HashSet::new();
         for (pass, layout) in [(Pass::Old, &self.moving.from), (Pass::New, &self.moving.to)] {
-            for shard in 0..layout.shards.max(1) {
-                let physical = self.physical(layout, shard)?;
+            for number in layout.slot_numbers() {
+                let physical = self.physical(layout, number)?;
                 let mut pages =
                     Pages::reading(self.classifier.registry, self.context, Some(vec![physical]), self.rate);
                 while let Some(page) = pages.next().await? {
-                    for found in self.page(pass, shard, &page, &mut seen, findings).await? {
+                    for found in self.page(pass, number, &page, &mut seen, findings).await? {
                         findings.list(found.finding);
                     }
                     progress.passed(u64::try_from(page.len()).unwrap_or(0));
@@ -67,23 +67,22 @@ impl KeyOnItsWay<'_> {
         Ok(())
     }
 
-    fn physical(&self, layout: &Layout, shard: u16) -> Result<Vec<u8>, VerifyError> {
-        let slot = Slot { bucket: None, shard };
-        let physical = self.context.table.physical(self.logical, layout, slot);
+    fn physical(&self, layout: &Layout, number: u16) -> Result<Vec<u8>, VerifyError> {
+        let physical = self.context.table.physical(self.logical, layout, Slot::shard(number));
         physical.map_err(|unplaced| VerifyError::Stopped(unplaced.to_string()))
     }
 
     async fn page(
         &self,
         pass: Pass,
-        shard: u16,
+        number: u16,
         page: &[Attributes],
         seen: &mut HashSet<u64>,
         findings: &mut Findings,
     ) -> Result<Vec<Found>, VerifyError> {
         let (mut wrong, mut old, mut astray) = (Vec::new(), Vec::new(), Vec::new());
         for item in page {
-            match self.is(pass, shard, item)? {
+            match self.is(pass, number, item)? {
                 Ok(Is::Other) => {}
                 Ok(Is::New(item)) if seen.contains(&self.context.identity(item, self.logical)) => {}
                 Ok(Is::New(item)) => {
@@ -123,11 +122,11 @@ impl KeyOnItsWay<'_> {
         Ok(wrong)
     }
 
-    /// What an item in that shard is; otherwise why it can be nothing.
+    /// What an item in the slot of that number is; otherwise why it can be nothing.
     fn is<'i>(
         &self,
         pass: Pass,
-        shard: u16,
+        number: u16,
         item: &'i Attributes,
     ) -> Result<Result<Is<'i>, String>, VerifyError> {
         let sort = self.context.sort(item)?;
@@ -140,13 +139,13 @@ impl KeyOnItsWay<'_> {
             Ok(slots) => slots,
             Err(unplaced) => return Ok(Err(unplaced.to_string())),
         };
-        // Both passes read the shards that both layouts have.
-        let first = shard < self.moving.from.shards.max(1);
+        // Both passes read the slots that both layouts have.
+        let first = self.moving.from.shard_in(number).is_some();
         let to_key = || self.physical(&self.moving.to, to.shard);
         Ok(Ok(match pass {
-            Pass::New if to.shard == shard => Is::New(item),
-            Pass::Old if to.shard == shard => Is::Other,
-            Pass::Old if from.shard == shard => Is::Old(item, to_key()?),
+            Pass::New if to.shard == number => Is::New(item),
+            Pass::Old if to.shard == number => Is::Other,
+            Pass::Old if from.shard == number => Is::Old(item, to_key()?),
             Pass::Old => Is::Astray(item, to_key()?),
             Pass::New if first => Is::Other,
             Pass::New => Is::Astray(item, to_key()?),

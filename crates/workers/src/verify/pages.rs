@@ -184,7 +184,7 @@ async fn physical_keys(
     }
     for bucket in buckets {
         // Also those that other buckets have: what lies there by mistake is found.
-        for shard in 0..layout.most_shards().max(1) {
+        for shard in layout.slot_numbers() {
             if let Ok(key) = table.physical(logical, layout, Slot { bucket, shard })
                 && !keys.contains(&key)
             {

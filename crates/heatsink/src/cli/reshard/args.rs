@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand};
 use heatsink_control::reshard_intent::WantedLayout;
-use heatsink_layout::By;
-use heatsink_workers::DEFAULT_RATE;
+use heatsink_layout::{By, check_slots};
+use heatsink_workers::{DEFAULT_RATE, slots_flag};
 
 use super::quoted::quoted;
 use crate::exit::Exit;
@@ -118,8 +118,13 @@ pub(super) struct Start {
     #[arg(long, value_name = "FILE", visible_alias = "keys-from")]
     pub file: Option<PathBuf>,
     /// How many shards each gets; 1 brings all of its items back under the key itself
-    #[arg(long, value_name = "N")]
-    pub shards: u16,
+    #[arg(long, value_name = "N", required_unless_present = "slots")]
+    pub shards: Option<u16>,
+    /// The slot of each shard, by shard: K#~7 is slot 7 of the key K, which itself is slot 0. Only
+    /// items of shards whose slot changes move [default: shards keep their slots, new ones get the
+    /// lowest free ones, one shard slot 0]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with_all = ["index", "attribute"])]
+    pub slots: Option<Vec<u16>>,
     /// What decides an item's shard: `calculated`, a hash of the sort key, or `random`, which is
     /// the same; `counter`: numbers that are added to lie in parts [default: as it is now, or
     /// `calculated`]
@@ -197,19 +202,23 @@ impl Args {
     }
 }
 
-/// Checks a number of shards before the store is opened.
-pub(super) fn shards(shards: u16) -> Result<(), Exit> {
-    match (1..=MOST_SHARDS).contains(&shards) {
-        true => Ok(()),
-        false => {
-            Err(Exit::usage(format!("A key has 1 to {MOST_SHARDS} shards, and {shards} were asked for")))
-        }
+/// The number of shards that is asked for, checked before the store is opened.
+pub(super) fn shards(start: &Start) -> Result<u16, Exit> {
+    let named = start.slots.as_ref().map_or(0, Vec::len);
+    let shards = start.shards.map_or(named, usize::from);
+    let few = u16::try_from(shards).ok().filter(|few| (1..=MOST_SHARDS).contains(few));
+    let Some(few) = few else {
+        return Err(Exit::usage(format!("A key has 1 to {MOST_SHARDS} shards, and {shards} were asked for")));
+    };
+    if let Some(slots) = &start.slots {
+        check_slots(slots, few).map_err(|why| Exit::usage(format!("--slots: {why}")))?;
     }
+    Ok(few)
 }
 
 /// The layout that is asked for.
 pub(super) fn wanted(start: &Start) -> Result<WantedLayout, Exit> {
-    let of = WantedLayout::from(start.shards);
+    let of = WantedLayout { slots: start.slots.clone(), ..shards(start)?.into() };
     if start.strategy.as_deref() != Some("counter") {
         if !start.attribute.is_empty() {
             return Err(Exit::usage("--attribute names a number of a counter: say --strategy counter"));
@@ -221,6 +230,9 @@ pub(super) fn wanted(start: &Start) -> Result<WantedLayout, Exit> {
             "--strategy counter: its parts do not follow from a sort key: leave --separator and --part out",
         ));
     }
+    if start.slots.is_some() {
+        return Err(Exit::usage("--strategy counter: its parts have no slots by name: leave --slots out"));
+    }
     Ok(WantedLayout { counter: Some(start.attribute.clone()), ..of })
 }
 
@@ -231,7 +243,8 @@ pub(super) fn words(wanted: &WantedLayout) -> String {
         Some(_) => format!(" --strategy counter{}", attributes.collect::<String>()),
         None => String::new(),
     };
-    format!("--shards {}{counter}", wanted.shards)
+    let slots = slots_flag(wanted.slots.as_deref().unwrap_or_default());
+    format!("--shards {}{slots}{counter}", wanted.shards)
 }
 
 /// What is to decide an item's shard; `None` where nothing is said.

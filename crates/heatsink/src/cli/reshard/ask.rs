@@ -2,7 +2,7 @@
 //! writes the intents.
 
 use heatsink_control::reshard_intent::{ReshardIntent, Subject, WantedLayout, key_text};
-use heatsink_layout::shards;
+use heatsink_layout::{in_slots, shards};
 use heatsink_workers::{Plan, Reshard, ReshardReport, TableContext, WorkerError};
 use serde_json::{Value as Json, json};
 
@@ -63,6 +63,9 @@ pub(super) async fn ask(
     if todo.iter().any(|((_, wanted), _)| wanted.counter.is_some()) {
         intents::known_to_all(opened, |one| one.knows_counters, "counters of single keys").await?;
     }
+    if todo.iter().any(|(_, reshard)| reshard.has_slots_by_name()) {
+        intents::known_to_all(opened, |one| one.knows_slots, "slots by name").await?;
+    }
     let is_long = |key: &[u8]| Subject::from((key, context.key_type())).is_long(context.id());
     if todo.iter().any(|((key, _), _)| is_long(key)) {
         intents::known_to_all(opened, |one| one.knows_long_keys, "keys of a kilobyte").await?;
@@ -120,7 +123,7 @@ pub(super) async fn ask(
     let what = match &*intents {
         [one] => format!(
             "{} asked for, for the key {:?} of table {table}",
-            are(one.request.layout.shards),
+            are(&one.request.layout),
             one.key_text()
         ),
         many => {
@@ -178,7 +181,7 @@ fn nothing_to_do(table: &str, asked: &Asked, already: &[String], place: &Place) 
         ([(_, wanted)], [key]) if !asked.several => {
             let document =
                 json!({ "table": table, "key": key, "to": wanted.shards, "already": true, "next_steps": [] });
-            say(place.output, &document, &format!("the key {key:?} has {} already", shards(wanted.shards)))
+            say(place.output, &document, &format!("the key {key:?} has {} already", wanted.in_words()))
         }
         _ => {
             let document = json!({ "table": table, "asked": [], "already": already, "items_read": asked.read, "next_steps": [] });
@@ -205,10 +208,11 @@ fn say_done(
             format!("the key {:?} of table {} has {} {step}", report.key, report.table, shards(report.to))
         }
         None => format!(
-            "the key {:?} of table {} has {}; it had {}. {} items were moved",
+            "the key {:?} of table {} has {}{}; it had {}. {} items were moved",
             report.key,
             report.table,
             shards(report.to),
+            in_slots(&report.slots),
             report.from,
             report.moved
         ),
@@ -304,14 +308,16 @@ fn in_words(plan: &Plan) -> String {
         )
     });
     format!(
-        "the key {:?} of table {} has {} and {} items; for {} some {} of them move, some {} KB in {} s, with some {} write and {} read \
+        "the key {:?} of table {} has {}{} and {} items; for {}{} some {} of them move, some {} KB in {} s, with some {} write and {} read \
          units (${:.2} on demand). While they move, a page of a Query of the key takes up to {} read units. Writes of the key wait some {} ms; where a gateway \
          was killed or does not answer, up to {} s. Phases: {}. Point of no return: {}{}{next}",
         plan.key,
         plan.table,
         shards(plan.from),
+        in_slots(&plan.from_slots),
         plan.items,
         shards(plan.to),
+        in_slots(&plan.to_slots),
         plan.to_move,
         plan.bytes_to_move / 1024,
         plan.seconds,

@@ -1,6 +1,7 @@
 //! Pauses, resumes and cancels what is asked for.
 
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
+use heatsink_workers::is_wanted;
 use serde_json::json;
 
 use super::args::{Place, Steered};
@@ -151,7 +152,7 @@ async fn apply(
                     }
                 };
                 let since = record
-                    .filter(|record| record.layout.shards != intent.request.layout.shards)
+                    .filter(|record| !is_wanted(&record.layout, &intent.request.layout))
                     .and_then(|record| too_late::at_rest(&intent.table, &record, place));
                 let why = since.unwrap_or_else(|| too_late::after_the_end(&intent, &ended.text, place));
                 return Ok(Err(why));

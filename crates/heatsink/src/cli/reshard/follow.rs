@@ -8,7 +8,7 @@ use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_dynamo::display::excerpt;
 use heatsink_env::MonotonicInstant;
-use heatsink_workers::{NewestStep, ReshardReport};
+use heatsink_workers::{NewestStep, ReshardReport, is_wanted};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Place;
@@ -94,6 +94,7 @@ async fn one(
         key: last.key_text(),
         from,
         to: last.request.layout.shards,
+        slots: record.as_ref().map_or(&[][..], |record| record.layout.slots()).to_vec(),
         moved: last.progress.moved,
         step: record.and_then(|record| NewestStep::of(&record.layout)),
     };
@@ -123,9 +124,9 @@ async fn one(
         let same = found.filter(|found| found.request == intent.request);
         let Some(found) = same else {
             // It ended a while ago. What is on record says how.
-            return Ok(match rests(opened, intent).await? {
-                Some(is) if is == intent.request.layout.shards => Ok(report(&last, record().await?)),
-                _ => Err(format!("The reshard of {} was cancelled", intent.subject().in_words())),
+            return Ok(match is_as_asked(opened, intent).await? {
+                true => Ok(report(&last, record().await?)),
+                false => Err(format!("The reshard of {} was cancelled", intent.subject().in_words())),
             });
         };
         if let Some(ended) = &found.ended {
@@ -153,18 +154,19 @@ async fn one(
     }
 }
 
-/// How many shards a key or a value has; `None` while it is on its way.
-async fn rests(opened: &Opened, intent: &ReshardIntent) -> Result<Option<u16>, Exit> {
+/// Whether a key or a value has what was asked for, and stays there.
+async fn is_as_asked(opened: &Opened, intent: &ReshardIntent) -> Result<bool, Exit> {
+    let wanted = &intent.request.layout;
     if intent.index.is_none() {
         let record = opened.registry.key_record(&intent.table_id, &intent.key, intent.key_type).await;
-        let record = record.map_err(unread)?;
-        return Ok(record.filter(|one| one.moves.is_none()).map(|one| one.layout.shards));
+        let record = record.map_err(unread)?.filter(|one| one.moves.is_none());
+        return Ok(record.is_some_and(|one| is_wanted(&one.layout, wanted)));
     }
     let record = opened.registry.read(&intent.table_id).await.map_err(unread)?;
     Ok(match record.as_ref().and_then(|record| value_words::of(record, intent)) {
         // Values that have one shard leave the record.
-        None => Some(1),
-        Some(layout) => Some(layout.shards).filter(|_| layout.migration.is_none()),
+        None => wanted.shards == 1,
+        Some(layout) => layout.shards == wanted.shards && layout.migration.is_none(),
     })
 }
 

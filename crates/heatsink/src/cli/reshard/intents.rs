@@ -186,7 +186,7 @@ fn agrees(found: ReshardIntent, wanted: &WantedLayout, place: &Place) -> Result<
         None if found.request.layout == *wanted => Ok(found),
         None => Err(Exit::usage(format!(
             "{} asked for already, for {of} of table {table}: let that end, or take it back with `{}`, and run this again",
-            are(found.request.layout.shards),
+            are(&found.request.layout),
             command_on("cancel", &found, place)
         ))),
     }

@@ -52,7 +52,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 }
 
 async fn begin(start: Start) -> Result<(), Exit> {
-    args::shards(start.shards)?;
+    args::shards(&start)?;
     let opened = Opened::at(&start.place).await?;
     if let Some(index) = &start.index {
         return value::begin(&opened, &start, index).await;

@@ -56,10 +56,7 @@ async fn of_key(
     }
     let Some(moves) = &record.moves else { return Ok(None) };
     let request = Request {
-        layout: WantedLayout {
-            counter: moves.to.counter_attributes().map(<[String]>::to_vec),
-            ..moves.to.shards.into()
-        },
+        layout: WantedLayout::of(&moves.to),
         rate: DEFAULT_RATE,
         streams_confirmed: true,
         by: std::env::var("USER").unwrap_or_default(),

@@ -5,7 +5,7 @@ use heatsink_control::reshard_intent::{
     EndedAs, Intents, MAX_INTENTS, ReshardIntent, WantedLayout, key_text,
 };
 use heatsink_dynamo::display::inert;
-use heatsink_layout::{ValueLayout, shards};
+use heatsink_layout::{Layout, ValueLayout, in_slots, shards};
 use heatsink_workers::NewestStep;
 use serde_json::{Value as Json, json};
 
@@ -110,9 +110,8 @@ fn next_steps(
             table.filter(|_| !intents.iter().any(|intent| intent.index.is_none() && intent.key == one.key))
         {
             let layout = one.moves.as_ref().map_or(&one.layout, |moves| &moves.to);
-            let counter = layout.counter_attributes().map(<[String]>::to_vec);
-            let wanted = WantedLayout { counter, ..layout.shards.into() };
-            steps.push(start(table, &key_text(&one.key, one.key_type), &wanted));
+            let key = key_text(&one.key, one.key_type);
+            steps.push(start(table, &key, &WantedLayout::of(layout)));
         }
     }
     steps
@@ -124,7 +123,7 @@ fn asked(one: &ReshardIntent) -> Json {
     let seconds = left.filter(|_| progress.per_second > 0).map(|left| left / progress.per_second.max(1));
     json!({
         "table": one.table, "index": one.index, "key": one.key_text(), "shards": one.request.layout.shards, "by": one.request.layout.by,
-        "counter": one.request.layout.counter, "asked_by": one.request.by,
+        "counter": one.request.layout.counter, "slots": one.request.layout.slots, "asked_by": one.request.by,
         "asked": one.request.asked, "rate": one.request.rate, "paused": one.paused, "cancelled": one.cancelled,
         "gateway": one.carrier.as_ref().map(|carrier| json!({ "id": carrier.gateway, "name": carrier.name })), "phase": progress.phase,
         "items_moved": progress.moved, "items_to_move": progress.to_move, "items_per_second": progress.per_second, "seconds_left": seconds,
@@ -133,7 +132,7 @@ fn asked(one: &ReshardIntent) -> Json {
 }
 
 fn asked_line(one: &ReshardIntent, now: u64) -> String {
-    let (asked, progress) = (shards(one.request.layout.shards), &one.progress);
+    let (asked, progress) = (one.request.layout.in_words(), &one.progress);
     let of = match &one.index {
         None => format!("{:?}", one.key_text()),
         Some(index) => format!("{:?} of the index {index}", one.key_text()),
@@ -185,11 +184,16 @@ fn recorded(record: &KeyRecord) -> Json {
     let moves = record
         .moves
         .as_ref()
-        .map(|moves| json!({ "to": moves.to.shards, "phase": moves.phase, "time_to_live": moves.expires }));
+        .map(|moves| json!({ "to": moves.to.shards, "slots": slots(&moves.to), "phase": moves.phase, "time_to_live": moves.expires }));
     json!({
-        "key": key_text(&record.key, record.key_type), "shards": record.layout.shards, "reserved": record.reserved, "moves": moves,
+        "key": key_text(&record.key, record.key_type), "shards": record.layout.shards, "slots": slots(&record.layout), "reserved": record.reserved, "moves": moves,
         "settled": record.settled, "changed": record.changed, "counter": counted(record), "step": step(record),
     })
+}
+
+/// The slots by name of a layout.
+fn slots(layout: &Layout) -> Option<&[u16]> {
+    Some(layout.slots()).filter(|slots| !slots.is_empty())
 }
 
 /// From when on its buckets have, or get, their newest number of shards.
@@ -205,7 +209,7 @@ fn counted(record: &KeyRecord) -> Option<&[String]> {
 
 fn recorded_line(record: &KeyRecord) -> String {
     let key = key_text(&record.key, record.key_type);
-    let has = shards(record.layout.shards);
+    let has = WantedLayout::of(&record.layout).in_words();
     if let Some(counter) = counted(record) {
         let names = counter.iter().map(|name| inert(name).into_owned()).collect::<Vec<_>>().join(", ");
         return match &record.moves {
@@ -235,8 +239,9 @@ fn recorded_line(record: &KeyRecord) -> String {
             });
             let expires = expires.unwrap_or_default();
             format!(
-                "{key:?}: moves from {has} to {}, phase {}{expires}",
+                "{key:?}: moves from {has} to {}{}, phase {}{expires}",
                 moves.to.shards,
+                in_slots(moves.to.slots()),
                 phase_name(moves.phase)
             )
         }

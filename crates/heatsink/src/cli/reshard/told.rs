@@ -1,7 +1,7 @@
 //! What all commands tell alike: other commands that can be pasted, documents, errors.
 
-use heatsink_control::reshard_intent::ReshardIntent;
-use heatsink_layout::{Phase, shards};
+use heatsink_control::reshard_intent::{ReshardIntent, WantedLayout};
+use heatsink_layout::Phase;
 use heatsink_workers::WorkerError;
 use serde_json::Value as Json;
 
@@ -36,9 +36,9 @@ pub(super) fn status_of(table: Option<&str>, place: &Place) -> String {
     }
 }
 
-/// `4 shards are`.
-pub(super) fn are(count: u16) -> String {
-    format!("{} {}", shards(count), if count == 1 { "is" } else { "are" })
+/// `4 shards are`, with their slots where these are asked for by name.
+pub(super) fn are(wanted: &WantedLayout) -> String {
+    format!("{} {}", wanted.in_words(), if wanted.shards == 1 { "is" } else { "are" })
 }
 
 /// A phase as the documentation writes it.

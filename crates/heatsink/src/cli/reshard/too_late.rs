@@ -1,12 +1,12 @@
 //! Why something cannot be cancelled any more, and what to do instead.
 
-use heatsink_control::reshard_intent::{ReshardIntent, key_text};
+use heatsink_control::reshard_intent::{ReshardIntent, WantedLayout, key_text};
 use heatsink_control::{KeyRecord, Move, Record};
 use heatsink_dynamo::display::inert;
-use heatsink_layout::{Moving, Phase, shards};
+use heatsink_layout::{Layout, Moving, Phase, shards};
 use heatsink_workers::never_narrower;
 
-use super::args::Place;
+use super::args::{Place, words};
 use super::told::{command, command_on};
 use super::value_words::{self, start_command};
 
@@ -21,7 +21,7 @@ pub(super) fn after_the_end(intent: &ReshardIntent, ended: &str, place: &Place) 
         );
     }
     let back = match &intent.index {
-        None if intent.request.layout.shards == 1 => {
+        None if intent.request.layout.shards == 1 && intent.request.layout.slots.is_none() => {
             format!("{} --shards N", command("start", table, &key, place))
         }
         None => command("back", table, &key, place),
@@ -33,12 +33,14 @@ pub(super) fn after_the_end(intent: &ReshardIntent, ended: &str, place: &Place) 
 /// A key that has its shards, and nothing of it is asked for.
 pub(super) fn at_rest(table: &str, record: &KeyRecord, place: &Place) -> Option<String> {
     let (key, count) = (key_text(&record.key, record.key_type), record.layout.shards);
-    let has =
-        format!("no reshard of the key {key:?} of table {table} is under way: it has {}", shards(count));
+    let has = format!(
+        "no reshard of the key {key:?} of table {table} is under way: it has {}",
+        WantedLayout::of(&record.layout).in_words()
+    );
     match (&record.moves, record.layout.counter_attributes()) {
         (Some(_), _) => None,
         (None, Some(attributes)) => Some(format!("{has}. {}", never_narrower(attributes))),
-        (None, None) if count > 1 => {
+        (None, None) if count > 1 || !record.layout.slots().is_empty() => {
             let back = command("back", table, &key, place);
             Some(format!("{has}. The way back is a second one: `{back}`"))
         }
@@ -70,12 +72,19 @@ pub(super) fn of_key(table: &str, record: Option<&KeyRecord>, place: &Place) -> 
     }
     Some(format!(
         "The key {key:?} of table {table} has writes under its {}, so there is no way back but a second reshard. When this one has ended: `{} \
-         --shards {}`. `{}` stops moving its items meanwhile",
-        shards(moves.to.shards),
+         {}`. `{}` stops moving its items meanwhile",
+        WantedLayout::of(&moves.to).in_words(),
         command("start", table, &key, place),
-        record.layout.shards,
+        words(&before(record, &moves.to)),
         command("pause", table, &key, place)
     ))
+}
+
+/// What brings a key back that is on its way: its slots, too, where it has others on the way.
+fn before(record: &KeyRecord, to: &Layout) -> WantedLayout {
+    let of = WantedLayout::of(&record.layout);
+    let usual = (record.layout.shards > 1 && !to.slots().is_empty()).then(|| (0..of.shards).collect());
+    WantedLayout { slots: of.slots.or(usual), ..of.shards.into() }
 }
 
 /// Why a value cannot be kept as it was, if it cannot: what to do instead.

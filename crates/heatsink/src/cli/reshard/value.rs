@@ -15,7 +15,7 @@ use super::intents::{self, Wish};
 use super::opened::{Access, Opened};
 use super::told::{are, command_on, exit, say, status_command, stopped, unread};
 use super::value_words::{planned, start_command, words};
-use super::{follow, keys, warnings};
+use super::{args, follow, keys, warnings};
 use crate::cli::progress::{Bar, bar};
 use crate::exit::Exit;
 
@@ -26,6 +26,7 @@ const CONCURRENCY: usize = 16;
 /// What a command is for.
 struct Asked<'a> {
     start: &'a Start,
+    shards: u16,
     index: &'a str,
     values: Vec<String>,
     /// How many items were read to find them.
@@ -34,8 +35,8 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     async fn prepared(&self, opened: &Opened, value: &str) -> Result<ValueReshard, Exit> {
-        let Asked { start, index, .. } = self;
-        let asked = ValueAsked { table: &start.table, index, value, shards: start.shards };
+        let Asked { start, shards, index, .. } = self;
+        let asked = ValueAsked { table: &start.table, index, value, shards: *shards };
         let (store, env) = (opened.store.clone(), opened.env.clone());
         ValueReshard::prepare(store, env, &opened.rules, asked).await.map_err(exit)
     }
@@ -55,7 +56,7 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
             "{named} values are named, and a table has {most} on record at most"
         )));
     }
-    let asked = Asked { start, index, values, read };
+    let asked = Asked { start, shards: args::shards(start)?, index, values, read };
     // All of them, before anything is written.
     let (mut todo, mut already) = (Vec::new(), Vec::new());
     for value in &asked.values {
@@ -92,7 +93,7 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
     let wish = |(_, reshard): &(&str, ValueReshard)| {
         let subject = reshard.subject();
         let (index, key) = (Some(index.to_owned()), subject.key.to_vec());
-        Wish { index, key, key_type: subject.key_type, layout: start.shards.into() }
+        Wish { index, key, key_type: subject.key_type, layout: asked.shards.into() }
     };
     let wishes: Vec<Wish> = todo.iter().map(wish).collect();
     warnings::ask(all_through.as_deref(), start.yes)?;
@@ -145,7 +146,7 @@ async fn plan(
         let no_items = (plan.items == 0)
             .then(|| format!("no item of table {} has the value {value:?}: is it spelt right?", start.table));
         let warnings: Vec<String> = no_items.into_iter().chain(all_through.clone()).collect();
-        let again = start_command(&start.table, value, index, start.shards, &start.place.words());
+        let again = start_command(&start.table, value, index, asked.shards, &start.place.words());
         let mut document = planned(&start.table, index, value, &plan, &again);
         text.push(words(value, index, &plan));
         text.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
@@ -168,9 +169,9 @@ fn nothing_to_do(asked: &Asked<'_>, already: &[&str]) -> Result<(), Exit> {
     let (document, text) = match asked.one() {
         Some(value) => (
             json!({
-                "table": start.table, "index": index, "value": value, "to": start.shards, "already": true, "next_steps": [],
+                "table": start.table, "index": index, "value": value, "to": asked.shards, "already": true, "next_steps": [],
             }),
-            format!("the value {value:?} of the index {index} has {} already", shards(start.shards)),
+            format!("the value {value:?} of the index {index} has {} already", shards(asked.shards)),
         ),
         None => (
             json!({ "table": start.table, "index": index, "asked": [], "already": already, "items_read": asked.read, "next_steps": [] }),
@@ -227,7 +228,7 @@ fn say_asked(
             next_steps.extend(["pause", "cancel"].map(|what| command_on(what, one, place)));
             format!(
                 "{} asked for, for {} of table {table}",
-                are(one.request.layout.shards),
+                are(&one.request.layout),
                 one.subject().in_words()
             )
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use heatsink_control::Fencing;
 use heatsink_control::rules::FenceSettings;
 use heatsink_env::Env;
+use heatsink_layout::in_slots;
 use heatsink_store::Store;
 use heatsink_workers::{NotTold, Rebuild, Rebuilt, Told, WorkerError};
 
@@ -130,7 +131,13 @@ fn text(rebuilt: &Rebuilt) -> String {
         } else {
             String::new()
         };
-        format!("        {:?}{of}: {} shards{or_more}, {} items\n", one.key, one.shards, one.items)
+        format!(
+            "        {:?}{of}: {} shards{}{or_more}, {} items\n",
+            one.key,
+            one.shards,
+            in_slots(&one.slots),
+            one.items
+        )
     };
     text += &format!("{:>10} keys and values of indexes tell their shards\n", keys.len() + values.len());
     keys.iter().chain(values).take(LISTED).for_each(|one| text += &told(one));

@@ -215,3 +215,45 @@ fn many_keys_are_named_in_a_file_or_by_how_they_begin() {
     assert!(physical_keys(&data).iter().filter(|key| key.starts_with("game")).all(|key| key == "game"));
     assert_eq!(heatsink(&data, &["back", "Scores", "--all"]).1["moved"], Json::Null);
 }
+
+#[test]
+fn slots_by_name_are_asked_for_shown_and_brought_back() {
+    let data = data("slots");
+    let start = |args: &[&str]| heatsink(&data, &[&["start", "Scores", "game"], args].concat());
+    for (args, why) in [
+        (&["--slots", "0,4,4"][..], "slot 4 is named twice"),
+        (&["--shards", "4", "--slots", "0,1"], "2 slots are named for 4 shards"),
+        (&["--slots", "0,10000"], "no slot 10000"),
+        (&["--slots", "0,1", "--strategy", "counter"], "no slots by name"),
+    ] {
+        let (code, error) = start(args);
+        assert!(code == 64 && error.to_string().contains(why), "{args:?}: {code} {error}");
+    }
+    assert_eq!(heatsink(&data, &["status", "Scores"]).1["keys"], json!([]), "nothing is on record");
+    assert_eq!(start(&["--shards", "4"]).0, 0);
+    let (code, plan) = start(&["--slots", "0,1,4,3", "--dry-run"]);
+    assert_eq!((code, &plan["to_slots"]), (0, &json!([0, 1, 4, 3])), "{plan}");
+    let next = plan["next_steps"][0].as_str().unwrap();
+    assert!(next.contains("--shards 4 --slots 0,1,4,3"), "{next}");
+    let (code, report) = start(&["--slots", "0,1,4,3"]);
+    assert_eq!(
+        (code, &report["slots"], &report["moved"]),
+        (0, &json!([0, 1, 4, 3]), &plan["to_move"]),
+        "{report}"
+    );
+    let keys = physical_keys(&data);
+    assert!(keys.contains(&"game#~4".to_owned()) && !keys.contains(&"game#~2".to_owned()), "{keys:?}");
+    assert_eq!(start(&["--slots", "0,1,4,3"]).1["already"], true);
+    // Another count keeps them.
+    assert_eq!(start(&["--shards", "5"]).1["slots"], json!([0, 1, 4, 3, 2]));
+    let status = heatsink(&data, &["status", "Scores"]).1;
+    assert_eq!(status["keys"][0]["slots"], json!([0, 1, 4, 3, 2]), "{status}");
+    let (code, report) = heatsink(&data, &["back", "Scores", "game"]);
+    assert_eq!((code, &report["to"]), (0, &json!(1)), "{report}");
+    assert_eq!(physical_keys(&data).iter().filter(|key| *key == "game").count(), ITEMS);
+    // A whole key lies under one other slot, and back.
+    assert_eq!(start(&["--slots", "5"]).0, 0);
+    assert_eq!(physical_keys(&data).iter().filter(|key| *key == "game#~5").count(), ITEMS);
+    assert_eq!(heatsink(&data, &["back", "Scores", "--all"]).0, 0);
+    assert_eq!(physical_keys(&data).iter().filter(|key| *key == "game").count(), ITEMS);
+}
