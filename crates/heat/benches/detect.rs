@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use divan::Bencher;
 use heatsink_dynamo::KeyType;
-use heatsink_heat::detect::{Access, Detector, Key, Kind, Outcome};
+use heatsink_heat::detect::{Access, Detector, Key, Kind};
 
 /// So many accesses are one iteration.
 const ACCESSES: usize = 1_000;
@@ -22,7 +22,7 @@ fn count(bencher: Bencher<'_, '_>, keys: &[String]) {
             turn += 1;
             let text = keys[turn % keys.len()].as_bytes();
             let key = Some(Key { kind: KeyType::S, text: black_box(text) });
-            let access = Access { key, units: 1_000, weight: 1, outcome: Outcome::Done };
+            let access = Access { key, units: 1_000, ..Access::default() };
             let mut detector = detector.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(signs) = detector.count(turn as u64 / 100, part, &access) {
                 signs.writes(text);

@@ -15,7 +15,8 @@ const MOST_ITEMS: f64 = 1_000.0;
 pub struct Refused {
     /// All of them.
     pub requests: f64,
-    /// Those that the store throttled, for whatever reason.
+    /// Those that the store throttled, for whatever reason; of these and the following as many as
+    /// is certain.
     pub throttled: f64,
     /// Of these: because one partition of the table, or of the index that the load is of, was at
     /// its limit.
@@ -108,7 +109,7 @@ pub struct KeyLoad {
     pub reads_drawn: Drawn,
     /// Requests.
     pub requests: f64,
-    /// Requests that the store throttled.
+    /// Requests that the store throttled, as many as is certain.
     pub throttled: f64,
     /// What became of the writes. Of older gateways it is not known.
     #[serde(default)]
@@ -171,6 +172,11 @@ impl KeyLoad {
         }
     }
 
+    /// Whether shards can be given to it: a key of a table, known whole, that is no number.
+    pub fn can_have_shards(&self) -> bool {
+        self.index.is_none() && !self.is_number && !self.is_cut
+    }
+
     /// Whether two loads are of one key, or of one value of an index.
     pub fn is_of(&self, other: &KeyLoad) -> bool {
         self.table == other.table && self.index == other.index && self.key == other.key
@@ -202,22 +208,40 @@ impl KeyLoad {
         // What may be another key's is not this one's.
         let units = (heat.units_per_s - heat.error_units_per_s).max(0.0);
         self.requests += heat.requests_per_s;
-        self.throttled += heat.throttled_per_s;
+        // One drawn request may stand for many, and be the only one that was refused.
+        let refused = Refused {
+            requests: heat.requests_per_s,
+            throttled: heat.refused.all.least_per_s,
+            by_partition: heat.refused.by_partition.least_per_s,
+            by_index: heat.refused.by_index.least_per_s,
+        };
+        self.throttled += refused.throttled;
+        for shard in &heat.shards {
+            self.add_slot(&SlotLoad {
+                slot: shard.slot,
+                units: shard.units_per_s,
+                requests: shard.requests_per_s,
+                throttled: shard.throttled_per_s,
+            });
+        }
         self.item_bytes = self.item_bytes.max(heat.largest_item_bytes);
         match kind {
             Kind::Write => {
                 (self.writes, self.writes_drawn) = (units, heat.drawn);
+                self.writes_refused = refused;
                 self.growing = heat.growing_sort_share.unwrap_or(0.0);
                 self.one_item = heat.same_sort_share.unwrap_or(0.0);
             }
             Kind::Read => {
                 (self.reads, self.reads_drawn) = (units, heat.drawn);
-                self.queries = heat.requests_per_s;
+                self.reads_refused = refused;
+                self.queries = heat.pages_per_s;
+                self.gets = (units - heat.page_units_per_s).max(0.0);
                 self.same_page = heat.same_page_share.unwrap_or(0.0);
             }
         }
-        // A read has as many items as its cost says: half a unit for each 4 KB.
-        let bytes = self.reads / self.queries.max(1e-9) * 2.0 * 4_096.0;
+        // A Query has as many items as its cost says: half a unit for each 4 KB.
+        let bytes = (self.reads - self.gets) / self.queries.max(1e-9) * 2.0 * 4_096.0;
         self.page = (bytes / f64::from(self.item_bytes.max(1))).clamp(1.0, MOST_ITEMS) as u32;
     }
 

@@ -6,6 +6,7 @@
 
 pub mod advice;
 pub mod audit;
+pub mod costs;
 mod crowding;
 pub mod detect;
 pub mod draw;

@@ -12,6 +12,7 @@ use heatsink_heat::detect::{Access, Detector, Key, PartHeat};
 use heatsink_heat::draw::{Draw, Drawing, Pace};
 use heatsink_heat::history::{History, Saved};
 use heatsink_route::Answer;
+use heatsink_trace as trace;
 
 use super::accesses::{self, Found, most_items};
 use super::loads;
@@ -116,7 +117,9 @@ impl Heat {
             let page = one.page.map(|page| detector.hash(page));
             let Found { part, units, outcome, .. } = *one;
             let key = one.key.as_ref().map(|(kind, text)| Key { kind: *kind, text: text.as_bytes() });
-            if let Some(signs) = detector.count(millis(now), part, &Access { key, units, weight, outcome }) {
+            let is_page = matches!(one.operation, trace::Operation::Query | trace::Operation::Scan);
+            let access = Access { key, units, is_page, weight, outcome, ..Access::default() };
+            if let Some(signs) = detector.count(millis(now), part, &access) {
                 signs.item(one.item);
                 page.into_iter().for_each(|page| signs.reads(page));
                 if let Some(sort) = one.sort.and_then(accesses::ordered) {

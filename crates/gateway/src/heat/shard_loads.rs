@@ -47,12 +47,10 @@ impl Drawn<'_> {
             };
             let Some(table) = self.layouts.table(name) else { continue };
             let (logical, Some(slot)) = table.decode(physical.as_bytes()) else { continue };
-            let in_force = self.layouts.in_force(&table, logical);
-            let Some(shard) = layouts::written(&in_force).shard_in(slot.shard) else { continue };
             let key = Some(Key { kind: KeyType::S, text: logical });
             let Found { part, units, outcome, .. } = *one;
-            let access = Access { key, units, weight: self.draw.weight(), outcome };
-            detector.count_shard(millis(now), part, shard, &access);
+            let access = Access { key, units, outcome, weight: self.draw.weight(), ..Access::default() };
+            detector.count_shard(millis(now), part, slot.shard, &access);
         }
     }
 }
@@ -61,16 +59,17 @@ impl Heat {
     /// The shards of the hottest keys are measured from the next window on, those of the last
     /// window being these.
     pub(super) fn measure_shards(&self, parts: &[PartHeat], layouts: &Layouts) {
-        let mut sharded: Vec<(f64, &PartName, &ShownKey, u16)> = Vec::new();
+        let mut sharded: Vec<(f64, &PartName, &ShownKey, Vec<u16>)> = Vec::new();
         for part in parts {
             for heat in &part.keys {
-                if let Some(shards @ 2..) = layouts::shards(&heat.key, &part.name, layouts) {
-                    sharded.push((heat.units_per_s, &part.name, &heat.key, shards));
+                let slots = layouts::slots(&heat.key, &part.name, layouts);
+                if let Some(slots) = slots.filter(|slots| slots.len() > 1) {
+                    sharded.push((heat.units_per_s, &part.name, &heat.key, slots));
                 }
             }
         }
         sharded.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let keys = sharded.into_iter().map(|(_, name, key, shards)| (name, key, shards));
+        let keys = sharded.into_iter().map(|(_, name, key, slots)| (name, key, slots));
         self.lock().detector.measure_shards(keys);
     }
 }

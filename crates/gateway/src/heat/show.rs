@@ -1,6 +1,6 @@
 //! The heat of the last window as JSON.
 
-use heatsink_heat::detect::{KeyHeat, PartHeat, PartName, ShardHeat, ShownKey};
+use heatsink_heat::detect::{KeyHeat, PartHeat, PartName, RefusedRates, ShardHeat, ShownKey};
 use heatsink_heat::history::{Burned, RowName};
 use serde_json::{Map, Value as Json, json};
 
@@ -54,8 +54,9 @@ fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts, burned: Option<B
         "sampling_error_units_per_s": key.sampling_error_units_per_s,
         "least_units_per_s": key.least_units_per_s(),
         "requests_per_s": key.requests_per_s,
-        "throttled_per_s": key.throttled_per_s,
-        "throttled_by_partition_per_s": key.throttled_by_partition_per_s,
+        "throttled_per_s": key.refused.all.per_s,
+        "throttled_by_partition_per_s": key.refused.by_partition.per_s,
+        "refused": refused(&key.refused, key.requests_per_s),
         "growing_sort_share": key.growing_sort_share,
         "same_sort_share": key.same_sort_share,
         "largest_item_bytes": (key.largest_item_bytes > 0).then_some(key.largest_item_bytes),
@@ -64,9 +65,28 @@ fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts, burned: Option<B
     })
 }
 
+/// Which share of the key's requests was refused, by reason.
+fn refused(rates: &RefusedRates, requests: f64) -> Json {
+    let share = |per_s: f64| if requests > 0.0 { (per_s / requests).min(1.0) } else { 0.0 };
+    let RefusedRates { all, by_partition, by_index, by_maximum, by_account } = rates;
+    let known = by_partition.per_s + by_index.per_s + by_maximum.per_s + by_account.per_s;
+    json!({
+        "partition": share(by_partition.per_s),
+        "index": share(by_index.per_s),
+        "maximum": share(by_maximum.per_s),
+        "account": share(by_account.per_s),
+        "unknown": share((all.per_s - known).max(0.0)),
+    })
+}
+
 /// What was measured of each shard; `null` where nothing was.
 fn measured(shards: &[ShardHeat]) -> Option<Vec<Json>> {
-    let one = |shard: &ShardHeat| json!({ "units_per_s": shard.units_per_s, "throttled_per_s": shard.throttled_per_s });
+    let one = |shard: &ShardHeat| {
+        json!({
+            "slot": shard.slot, "units_per_s": shard.units_per_s, "requests_per_s": shard.requests_per_s,
+            "throttled_per_s": shard.throttled_per_s,
+        })
+    };
     (!shards.is_empty()).then(|| shards.iter().map(one).collect())
 }
 

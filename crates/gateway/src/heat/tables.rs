@@ -47,6 +47,7 @@ pub(super) struct Parts {
 /// How to read the keys of one table out of a request.
 #[derive(Debug)]
 pub(super) struct TableKeys {
+    pub(super) name: Arc<str>,
     pub(super) partition: String,
     pub(super) sort: Option<String>,
     pub(super) parts: Parts,
@@ -162,7 +163,10 @@ fn keys(schema: &TableSchema, asked: MonotonicInstant, detector: &mut Detector) 
         read: detector.part(&table, index, Kind::Read),
         write: detector.part(&table, index, Kind::Write),
     };
-    let of_index = |index: &heatsink_dynamo::IndexSchema, parts| {
+    let of_table = parts(None);
+    let of_index = |index: &heatsink_dynamo::IndexSchema| {
+        // A local index has no partitions of its own: what reads it reads the table's.
+        let parts = if index.local { of_table } else { parts(Some(&Arc::from(index.name.as_str()))) };
         let all = index.key.partition.iter().chain(&index.key.sort);
         let partition = match index.key.partition.as_slice() {
             [one] => Some(one.name.clone()),
@@ -171,13 +175,12 @@ fn keys(schema: &TableSchema, asked: MonotonicInstant, detector: &mut Detector) 
         let attributes = all.map(|attribute| attribute.name.clone()).collect();
         IndexKeys { name: index.name.clone(), partition, attributes, local: index.local, parts }
     };
-    let of_table = parts(None);
-    let indexes = schema.indexes.iter();
     TableKeys {
+        name: Arc::clone(&table),
         partition: schema.key.partition.name.clone(),
         sort: schema.key.sort.as_ref().map(|sort| sort.name.clone()),
         parts: of_table,
-        indexes: indexes.map(|index| of_index(index, parts(Some(&Arc::from(index.name.as_str()))))).collect(),
+        indexes: schema.indexes.iter().map(of_index).collect(),
         ratio: Ratio::default(),
         asked,
         stale: AtomicBool::new(false),

@@ -12,6 +12,7 @@ mod access;
 mod bounds;
 mod key;
 mod part;
+mod refusals;
 mod report;
 mod shards;
 mod signs;
@@ -28,6 +29,7 @@ pub use access::{Access, Kind, Outcome};
 pub use bounds::Drawn;
 pub use key::{Key, ShownKey};
 pub use part::PartName;
+pub use refusals::{Refusals, RefusedRates};
 pub use report::{KeyHeat, PartHeat, ShardHeat};
 pub use shards::SHARDS;
 pub use signs::Signs;
@@ -50,7 +52,7 @@ pub const PARTS: usize = 512;
 pub const BYTES: usize = 9 << 20;
 
 /// A part of a [`Detector`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartId(usize);
 
 /// Counts accesses. The time that it is given is in milliseconds, of any clock that does not go
@@ -134,13 +136,16 @@ impl Detector {
         self.weights[0] = self.weights[0].max(weight);
     }
 
-    /// The shards of these keys are measured from the next window on: as many as [`SHARDS`] has
-    /// room for, the first ones first.
-    pub fn measure_shards<'a>(&mut self, keys: impl IntoIterator<Item = (&'a PartName, &'a ShownKey, u16)>) {
+    /// The slots of these keys, each in the order of its shards, are measured from the next window
+    /// on: as many as [`SHARDS`] has room for, the first ones first.
+    pub fn measure_shards<'a>(
+        &mut self,
+        keys: impl IntoIterator<Item = (&'a PartName, &'a ShownKey, Vec<u16>)>,
+    ) {
         let (parts, hash) = (&self.parts, &self.hash);
-        let place = |(name, key, shards): (&PartName, &ShownKey, u16)| {
+        let place = |(name, key, slots): (&PartName, &ShownKey, Vec<u16>)| {
             let part = parts.iter().position(|part| part.name == *name)?;
-            Some(((part, hash_of(hash, key.text.as_bytes())), shards))
+            Some(((part, hash_of(hash, key.text.as_bytes())), slots))
         };
         self.shards.measure(self.number, keys.into_iter().filter_map(place));
     }
@@ -150,15 +155,16 @@ impl Detector {
         !self.shards.is_empty()
     }
 
-    /// Counts what a physical request asks of one shard of a logical key, where that is measured.
-    /// It counts for nothing else.
-    pub fn count_shard(&mut self, now: u64, part: PartId, shard: u16, access: &Access<'_>) {
+    /// Counts what a physical request asks of one slot of a logical key, where that is measured. It
+    /// counts for nothing else.
+    pub fn count_shard(&mut self, now: u64, part: PartId, slot: u16, access: &Access<'_>) {
         self.advance(now);
         let Some(key) = access.key else { return };
         let requests = u64::from(access.weight);
         let throttled = if access.outcome == Outcome::Done { 0 } else { requests };
         let place = (part.0, self.hash(key.text));
-        self.shards.add(self.number, place, shard, ShardCount { units: access.units * requests, throttled });
+        let more = ShardCount { slot, units: access.units * requests, requests, throttled };
+        self.shards.add(self.number, place, more);
     }
 
     /// The hash by which keys and pages are told apart.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::access::{Access, Kind, Outcome};
+use super::access::{Access, Kind};
 use super::key::Room;
 use super::signs::Signs;
 use super::space_saving::SpaceSaving;
@@ -63,10 +63,10 @@ impl Part {
         hash: u64,
         room: &mut Room,
     ) -> Option<&mut Signs> {
-        let Access { key, units, weight, outcome } = *access;
+        let Access { key, units, deviation, is_page, weight, outcome } = *access;
         let requests = u64::from(weight);
         let units_of_all = units * requests;
-        let throttled = if matches!(outcome, Outcome::Done) { 0 } else { requests };
+        let throttled = if outcome.reason().is_some() { requests } else { 0 };
         let window = self.live(number, room);
         window.totals.units += units_of_all;
         window.totals.requests += requests;
@@ -74,13 +74,19 @@ impl Part {
         let counter = window.keys.add(key?, hash, units_of_all, room);
         let examined = weight > 1 || counter.requests.is_multiple_of(EXAMINED);
         counter.requests += requests;
-        counter.throttled += throttled;
-        if matches!(outcome, Outcome::ThrottledByPartition) {
-            counter.throttled_by_partition += requests;
+        counter.refused.add(outcome, weight);
+        if is_page {
+            counter.pages += requests;
+            counter.units_of_pages += units_of_all;
         }
         counter.largest = counter.largest.max(units);
-        if weight > 1 {
+        // What is not certain of a sum: which accesses were drawn, and what those cost that the
+        // store did not tell of.
+        if weight > 1 || deviation > 0 {
             counter.drawn += units_of_all;
+            counter.variance += square(deviation * requests);
+        }
+        if weight > 1 {
             counter.variance += square(units_of_all);
         }
         examined.then_some(&mut counter.signs)

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::bounds::Drawn;
 use super::key::ShownKey;
 use super::part::{Part, PartName};
+use super::refusals::RefusedRates;
 use super::shards::ShardCount;
 use super::space_saving::Counter;
 
@@ -39,18 +40,19 @@ pub struct KeyHeat {
     pub units_per_s: f64,
     /// How much of that may be other keys'.
     pub error_units_per_s: f64,
-    /// How much more or less it may be because accesses were drawn: in 99.7 % of windows no more. 0
-    /// where all were counted.
+    /// How much more or less it may be because accesses were drawn, or estimated: in 99.7 % of
+    /// windows no more. 0 where all were counted as the store told.
     pub sampling_error_units_per_s: f64,
-    /// What of it was drawn.
+    /// What of it was drawn or estimated.
     pub drawn: Drawn,
     /// Requests, at least.
     pub requests_per_s: f64,
-    /// Of these: throttled.
-    pub throttled_per_s: f64,
-    /// Of those throttled: by the limit of one partition, as the store says. Other reasons are
-    /// limits of the table or the account.
-    pub throttled_by_partition_per_s: f64,
+    /// Of these: throttled, by reason.
+    pub refused: RefusedRates,
+    /// Of the requests: for pages of items. The others are for items by their keys.
+    pub pages_per_s: f64,
+    /// The units of pages.
+    pub page_units_per_s: f64,
     /// The share of writes whose sort key is above all before it in this window; `None` where too
     /// few were seen.
     pub growing_sort_share: Option<f64>,
@@ -61,7 +63,7 @@ pub struct KeyHeat {
     pub same_page_share: Option<f64>,
     /// The largest item that was examined, in bytes; 0 where none was.
     pub largest_item_bytes: u32,
-    /// What its shards took, by their numbers, where that was measured; else empty.
+    /// What its shards took, in their order, where that was measured; else empty.
     pub shards: Vec<ShardHeat>,
 }
 
@@ -69,9 +71,13 @@ pub struct KeyHeat {
 /// the logical requests: a Query of N shards takes at least N times the least.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShardHeat {
+    /// Its slot: the number of its physical key.
+    pub slot: u16,
     /// Capacity units.
     pub units_per_s: f64,
-    /// Physical requests that were throttled.
+    /// Physical requests.
+    pub requests_per_s: f64,
+    /// Of these: throttled.
     pub throttled_per_s: f64,
 }
 
@@ -116,8 +122,9 @@ impl KeyHeat {
             sampling_error_units_per_s: drawn.above(unseen).max(drawn.below()),
             drawn,
             requests_per_s: rate.of(counter.requests),
-            throttled_per_s: rate.of(counter.throttled),
-            throttled_by_partition_per_s: rate.of(counter.throttled_by_partition),
+            refused: counter.refused.rates(rate.0),
+            pages_per_s: rate.of(counter.pages),
+            page_units_per_s: rate.units(counter.units_of_pages),
             growing_sort_share: counter.signs.growing_share(),
             same_sort_share: counter.signs.same_sort_share(),
             same_page_share: counter.signs.same_share(),
@@ -125,6 +132,8 @@ impl KeyHeat {
             shards: shards
                 .iter()
                 .map(|shard| ShardHeat {
+                    slot: shard.slot,
+                    requests_per_s: rate.of(shard.requests),
                     units_per_s: rate.units(shard.units),
                     throttled_per_s: rate.of(shard.throttled),
                 })
@@ -148,8 +157,9 @@ impl KeyHeat {
             sampling_error_units_per_s: 0.0,
             drawn: Drawn::default(),
             requests_per_s: 0.0,
-            throttled_per_s: 0.0,
-            throttled_by_partition_per_s: 0.0,
+            refused: RefusedRates::default(),
+            pages_per_s: 0.0,
+            page_units_per_s: 0.0,
             growing_sort_share: None,
             same_sort_share: None,
             same_page_share: None,

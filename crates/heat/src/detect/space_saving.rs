@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::key::{Key, Room, StoredKey};
+use super::refusals::RefusalCounts;
 use super::signs::Signs;
 
 /// The counters that every window has, whatever others take.
@@ -26,11 +27,12 @@ pub(super) struct Counter {
     /// The most of them that belong to other keys.
     pub(super) error: u64,
     pub(super) requests: u64,
-    pub(super) throttled: u64,
-    /// Of those throttled: by a partition's own limit, as the store says.
-    pub(super) throttled_by_partition: u64,
-    /// Of the units: those that were drawn and not counted, and their variance in thousandths
-    /// squared.
+    /// Of these: throttled.
+    pub(super) refused: RefusalCounts,
+    /// Of these: for pages of items; and their units.
+    pub(super) pages: u64,
+    pub(super) units_of_pages: u64,
+    /// Of the units: those that were drawn or estimated, and their variance in thousandths squared.
     pub(super) drawn: u64,
     pub(super) variance: f64,
     /// The most units of one access.
@@ -98,8 +100,9 @@ impl SpaceSaving {
                 units: 0,
                 error: 0,
                 requests: 0,
-                throttled: 0,
-                throttled_by_partition: 0,
+                refused: RefusalCounts::default(),
+                pages: 0,
+                units_of_pages: 0,
                 drawn: 0,
                 variance: 0.0,
                 largest: 0,
@@ -115,7 +118,8 @@ impl SpaceSaving {
         self.slots.insert(hash, slot as u32);
         counter.hash = hash;
         counter.error = counter.units;
-        (counter.requests, counter.throttled, counter.throttled_by_partition) = (0, 0, 0);
+        (counter.requests, counter.refused) = (0, RefusalCounts::default());
+        (counter.pages, counter.units_of_pages) = (0, 0);
         // What was drawn stays: it is of the error now.
         counter.largest = 0;
         counter.signs = Signs::NONE;

@@ -34,7 +34,7 @@ impl Judge {
         let mut text = [b'.'; 100];
         write!(&mut text[..], "{key}").unwrap();
         let key_text = Key { kind: KeyType::S, text: &text[..length] };
-        let access = Access { key: Some(key_text), units, weight: 1, outcome: Outcome::Done };
+        let access = Access { key: Some(key_text), units, ..Access::default() };
         self.detector.count(now, self.part, &access);
         let (sum, requests) = self.exact.entry(key).or_default();
         *sum += units;
@@ -200,7 +200,7 @@ fn drawn_accesses_stand_for_all() {
         *exact.entry(text.clone()).or_default() += units;
         if random.u32(0..8) == 0 {
             let key = Some(Key { kind: KeyType::N, text: text.as_bytes() });
-            detector.count(1, part, &Access { key, units, weight: 8, outcome: Outcome::Done });
+            detector.count(1, part, &Access { key, units, weight: 8, ..Access::default() });
         }
     }
     detector.advance(1_000);
@@ -220,11 +220,11 @@ fn parts_are_bounded_and_nothing_is_lost_beyond_them() {
         let again = detector.part(&Arc::from(format!("t{at}")), None, Kind::Write);
         assert_eq!(part, again);
         let key = Some(Key { kind: KeyType::S, text: b"a" });
-        detector.count(1, part, &Access { key, units: 1_000, weight: 1, outcome: Outcome::Throttled });
+        detector.count(1, part, &Access { key, units: 1_000, outcome: Outcome::Throttled, ..Access::default() });
         detector.count(
             1,
             part,
-            &Access { key: None, units: 1_000, weight: 1, outcome: Outcome::ThrottledByPartition },
+            &Access { units: 1_000, outcome: Outcome::ThrottledByPartition, ..Access::default() },
         );
     }
     detector.advance(1_000);
@@ -235,7 +235,7 @@ fn parts_are_bounded_and_nothing_is_lost_beyond_them() {
     );
     let other = heat.iter().find(|part| part.name.table.is_none()).unwrap();
     assert!((other.throttled_per_s - 204.0).abs() < 1e-6, "{other:?}");
-    assert_eq!(other.keys[0].throttled_by_partition_per_s, 0.0);
+    assert_eq!(other.keys[0].refused.by_partition.per_s, 0.0);
 }
 
 /// Many parts of long keys that never come again take no more than the bound, and give it back.
@@ -248,7 +248,7 @@ fn the_memory_is_bounded() {
         let text = format!("{at:03000}");
         let key = Some(Key { kind: KeyType::B, text: text.as_bytes() });
         let part = parts[at as usize % parts.len()];
-        detector.count(at / 20, part, &Access { key, units: 500, weight: 1, outcome: Outcome::Done });
+        detector.count(at / 20, part, &Access { key, units: 500, ..Access::default() });
         assert!(detector.bytes() <= 1 << 20);
     }
     let heat = detector.heat(usize::MAX);
@@ -257,7 +257,7 @@ fn the_memory_is_bounded() {
         detector.advance(now);
         let key = Some(Key { kind: KeyType::S, text: b"a" });
         for part in &parts {
-            detector.count(now, *part, &Access { key, units: 500, weight: 1, outcome: Outcome::Done });
+            detector.count(now, *part, &Access { key, units: 500, ..Access::default() });
         }
     }
     assert_eq!(detector.bytes(), 0);

@@ -14,7 +14,7 @@ use heatsink_dynamo::KeyType;
 use proptest::prelude::*;
 
 use super::*;
-use crate::detect::{Access, Detector, Key, KeyHeat, Kind, Outcome, PartId};
+use crate::detect::{Access, Detector, Key, KeyHeat, Kind, PartId};
 use crate::{KeyLoad, Recent};
 
 /// Each bound holds in at least this share of windows and keys (docs/explain/heat.md).
@@ -61,7 +61,7 @@ impl Counting {
         for (key, units) in items {
             let text = key.to_string();
             let key = Some(Key { kind: KeyType::S, text: text.as_bytes() });
-            let access = Access { key, units: *units, weight: draw.weight(), outcome: Outcome::Done };
+            let access = Access { key, units: *units, weight: draw.weight(), ..Access::default() };
             self.detector.count(self.now, self.part, &access);
         }
         let window = (self.detector.number(), self.detector.ends());

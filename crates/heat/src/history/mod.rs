@@ -96,7 +96,7 @@ impl History {
                 self.bytes += before.map_or_else(|| name.bytes(), |_| 0);
                 let row = self.rows.entry(name).or_default();
                 row.has_shards(window.from, shards);
-                row.add(window, [units, key.throttled_per_s * seconds], &key.shards);
+                row.add(window, [units, key.refused.all.per_s * seconds], &key.shards);
                 self.bytes = self.bytes + row.bytes() - before.unwrap_or_default();
             }
         }

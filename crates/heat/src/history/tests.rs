@@ -15,7 +15,7 @@ fn second(history: &mut History, detector: &mut Detector, now: u64, keys: &[(&st
         detector.count(
             now,
             part,
-            &Access { key, units: units * 1_000, weight: 1, outcome: Outcome::Throttled },
+            &Access { key, units: units * 1_000, outcome: Outcome::Throttled, ..Access::default() },
         );
     }
     detector.advance(now + 1_000);
@@ -54,7 +54,7 @@ fn a_window_that_stalled_is_spread_over_its_time() {
     let (mut history, mut detector) = (History::default(), Detector::new(7, 0));
     let part = detector.part(&Arc::from("games"), None, Kind::Write);
     let key = Some(Key { kind: KeyType::S, text: b"a" });
-    detector.count(0, part, &Access { key, units: 30_000, weight: 1, outcome: Outcome::Done });
+    detector.count(0, part, &Access { key, units: 30_000, ..Access::default() });
     detector.advance(3_500);
     history.add(3_500, detector.window(), &detector.heat(100), |_, _| 1);
     let map = history.map(Span::TenMinutes, 3_500, 200);
@@ -89,7 +89,7 @@ fn it_tells_since_when_a_key_has_how_many_shards() {
     };
     for at in 0..100 {
         let key = Some(Key { kind: KeyType::S, text: b"a" });
-        detector.count(at * 1_000, part, &Access { key, units: 9_000, weight: 1, outcome: Outcome::Done });
+        detector.count(at * 1_000, part, &Access { key, units: 9_000, ..Access::default() });
         detector.advance((at + 1) * 1_000);
         history.add((at + 1) * 1_000, detector.window(), &detector.heat(100), |_, _| counts(at));
     }
@@ -123,7 +123,7 @@ fn hour(history: &mut History, keys: u64, begin: u64) {
     for second in 0..3_600 {
         for (at, key) in parts.iter_mut().flat_map(|part| &mut part.keys).enumerate() {
             key.units_per_s = 1.0 + ((second + at as u64) % 97) as f64;
-            key.throttled_per_s = (second % 3) as f64;
+            key.refused.all.per_s = (second % 3) as f64;
         }
         history.add(begin + (second + 1) * 1_000, 1_000, &parts, |_, _| 1);
     }
@@ -198,7 +198,12 @@ fn rows_that_grow_take_no_more_than_they_may() {
 fn shards_that_are_measured_have_rows_of_their_own() {
     let (mut parts, _) = parts(1);
     let mut history = History::default();
-    let shard = |units_per_s, throttled_per_s| ShardHeat { units_per_s, throttled_per_s };
+    let shard = |units_per_s, throttled_per_s| ShardHeat {
+        slot: 0,
+        units_per_s,
+        requests_per_s: units_per_s,
+        throttled_per_s,
+    };
     for second in 0..60_u64 {
         let key = &mut parts[0].keys[0];
         key.units_per_s = 100.0;

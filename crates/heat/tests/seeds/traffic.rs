@@ -7,7 +7,7 @@ use heatsink_dynamo::KeyType;
 use heatsink_dynamo::capacity::write_units;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::advice::{Action, diagnose};
-use heatsink_heat::detect::{Access, Detector, Key, Kind, Outcome};
+use heatsink_heat::detect::{Access, Detector, Key, Kind};
 
 use crate::accounts::Account;
 
@@ -60,5 +60,5 @@ pub fn advice(account: &Account) -> Vec<(String, &'static str, String)> {
 
 fn access(key: &str, units: u64) -> Access<'_> {
     let key = Some(Key { kind: KeyType::S, text: key.as_bytes() });
-    Access { key, units, weight: 1, outcome: Outcome::Done }
+    Access { key, units, ..Access::default() }
 }

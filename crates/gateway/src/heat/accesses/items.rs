@@ -81,7 +81,7 @@ impl<'a> Finder<'_, 'a> {
         consistency: Consistency,
     ) -> Option<()> {
         let [partition] = json::attributes_of(key, [table.partition.as_str()]).ok()?;
-        let outcome = self.fate.outcome(at);
+        let outcome = self.fate.outcome(at, (&table.name, None));
         let (part, key_text) = (table.parts.read, key_text(doubted(table, partition)?));
         self.found.push(Found {
             part,
@@ -112,7 +112,7 @@ impl<'a> Finder<'_, 'a> {
         let sort = table.sort.as_deref().unwrap_or_default();
         let [partition, sort] = json::attributes_of(item, [table.partition.as_str(), sort]).ok()?;
         let (size, units) = if write == Write::Put { table.ratio.write(item) } else { (0, 1_000) };
-        let outcome = self.fate.outcome(at);
+        let outcome = self.fate.outcome(at, (&table.name, None));
         let units = units * times;
         let key = key_text(doubted(table, partition)?);
         let found = Found {
@@ -136,6 +136,7 @@ impl<'a> Finder<'_, 'a> {
                 if index.attributes.iter().all(|name| value(name).is_some()) {
                     let key = index.partition.as_deref().and_then(value).and_then(key_text);
                     let part = index.parts.write;
+                    let outcome = self.fate.outcome(at, (&table.name, Some(&index.name)));
                     self.found.push(Found {
                         part,
                         key,

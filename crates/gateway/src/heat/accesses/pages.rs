@@ -45,12 +45,14 @@ pub(super) fn find<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: 
     let answer = finder.fate.answer();
     let consistency = consistency(consistent);
     let (bytes, units) = table.ratio.read(evaluated(filter, answer), consistency);
+    // A local index has no partitions of its own.
+    let of_index = index.filter(|index| !index.local).map(|index| &*index.name);
     let part = index.map_or(table.parts, |index| index.parts).read;
     finder.found.push(Found {
         part,
         key: key.and_then(key_text),
         units: consumed(capacity, answer).unwrap_or(units),
-        outcome: finder.fate.outcome(0),
+        outcome: finder.fate.outcome(0, (&table.name, of_index)),
         sort: None,
         page: Some(body),
         item: 0,

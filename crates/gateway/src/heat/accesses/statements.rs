@@ -6,7 +6,6 @@ use heatsink_dynamo::expression::Comparator;
 use heatsink_dynamo::partiql::{self, Action, Condition, Operand, Statement, TestKind};
 use heatsink_dynamo::value::Value;
 use heatsink_dynamo::{KeyType, KeyValue, Operation, json};
-use heatsink_heat::detect::Outcome;
 use heatsink_trace as trace;
 
 use super::items::{Finder, Found};
@@ -48,7 +47,8 @@ fn add(finder: &mut Finder<'_, '_>, request: &[u8], at: usize, times: u64) -> Op
     let attribute = index.map_or(Some(&table.partition), |index| index.partition.as_ref());
     let consistent = Consistency::of(consistent == Some(b"true"));
     let units = if reads { table.ratio.read(0, consistent).1 } else { 1_000 };
-    let outcome: Outcome = finder.fate.outcome(at);
+    let of_index = index.filter(|index| !index.local).map(|index| &*index.name);
+    let outcome = finder.fate.outcome(at, (&table.name, of_index));
     finder.found.push(Found {
         part: if reads { parts.read } else { parts.write },
         key: attribute.and_then(|attribute| key(&statement, &parameters, attribute)),
