@@ -1,8 +1,9 @@
 //! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what
 //! each costs.
 //!
-//! `requests forwarded|sharded|examined|recorded GetItem|PutItem|BatchGetItem|Query COUNT`. A batch
-//! has 25 keys; a Query reads the top 100 of 500 items. `recorded` has a recording (`serve
+//! `requests forwarded|unheated|sharded|examined|recorded
+//! GetItem|PutItem|BatchGetItem|BatchWriteItem|Query COUNT`. A batch has 25 keys or puts; a Query
+//! reads the top 100 of 500 items. `unheated` counts no heat. `recorded` has a recording (`serve
 //! --record`), whose lines nobody writes to a file; `examined` is the same without one. The store
 //! repeats its first answer at once, so that only the gateway's work is counted.
 #![allow(
@@ -38,7 +39,13 @@ struct Canned {
 
 impl Store for Canned {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        let repeated = [Operation::GetItem, Operation::PutItem, Operation::BatchGetItem, Operation::Query];
+        let repeated = [
+            Operation::GetItem,
+            Operation::PutItem,
+            Operation::BatchGetItem,
+            Operation::BatchWriteItem,
+            Operation::Query,
+        ];
         if !repeated.contains(&operation) {
             return self.store.call(operation, body);
         }
@@ -86,6 +93,9 @@ fn main() {
     let rules = Rules::read("rules", RULES).unwrap();
     let control = block_on(Control::start(Arc::clone(&store), Arc::clone(&env) as _, rules)).unwrap();
     let mut service = Service::new(store, control, Arc::clone(&env) as _, Limits::default(), "us-east-1");
+    if table == "unheated" {
+        service = service.without_heat(&*env);
+    }
     if table == "recorded" {
         let options = RecordingOptions { one_in: 1, hashed: false, secret: [0; 4] };
         service = service.with_recording(Arc::new(Recording::new(options, &*env)));
@@ -114,6 +124,16 @@ fn main() {
                 let keys = keys.join(",");
                 let batch = format!(r#"{{"RequestItems":{{"{table}":{{"Keys":[{keys}]}}}}}}"#);
                 (Operation::BatchGetItem, Bytes::from(batch))
+            }
+            "BatchWriteItem" => {
+                let put = |at: u32| {
+                    format!(
+                        r#"{{"PutRequest":{{"Item":{{"pk":{{"S":"game"}},"sk":{{"S":"{at:010}#player_{at}"}},"note":{{"S":"{note}"}}}}}}}}"#
+                    )
+                };
+                let puts: Vec<String> = (111..136).map(put).collect();
+                let batch = format!(r#"{{"RequestItems":{{"{table}":[{}]}}}}"#, puts.join(","));
+                (Operation::BatchWriteItem, Bytes::from(batch))
             }
             "Query" => {
                 for at in 0..500 {

@@ -13,7 +13,7 @@ use heatsink_route::PhysicalCall;
 use heatsink_store::Store;
 
 use crate::blocking;
-use crate::heat::Drawn;
+use crate::heat::{CountedCalls, DrawnRequest};
 use crate::metrics::Metrics;
 use crate::spans;
 
@@ -38,17 +38,18 @@ pub(crate) struct Sender<'a> {
     /// conflicts with one is refused. A client that sends no transactions does not expect that, so
     /// the write is retried.
     pub(crate) beside_worker: bool,
-    /// Where its calls are counted by shard.
-    pub(crate) drawn: Option<Drawn<'a>>,
+    /// Where its calls are counted.
+    pub(crate) counted: Option<CountedCalls<'a>>,
 }
 
 impl Sender<'_> {
     /// Sends a call, and retries it until the deadline.
     pub(crate) async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
-        let answer = self.send_again(&call).await;
-        if let Some(drawn) = &self.drawn {
-            drawn.count(call.operation, &call.body, answer.as_deref());
-        }
+        let Some(counted) = &self.counted else { return self.send_again(&call).await };
+        let asked = counted.asking(call.operation, call.body.clone());
+        let call = PhysicalCall { body: asked.body.clone(), ..call };
+        let (answer, figures) = asked.answered(self.send_again(&call).await);
+        counted.count(call.operation, &call.body, answer.as_deref(), figures);
         answer
     }
 
@@ -90,6 +91,24 @@ pub(crate) async fn send(
     let call = spans::physical_call(operation, store.call_if(operation, body, &sending));
     let answer = blocking::run_future(bytes, call).await;
     sending.answered(&answer);
+    answer
+}
+
+/// [`send`] of a client's request that is counted: as it is, but for what it asks. Adds what it
+/// cost.
+pub(crate) async fn send_counted(
+    store: &dyn Store,
+    pass: &Pass,
+    drawn: DrawnRequest,
+    operation: Operation,
+    body: Bytes,
+    figures: &mut Vec<Bytes>,
+) -> Result<Bytes, Error> {
+    let asked = drawn.asking(operation, body);
+    let answer = send(store, pass, operation, asked.body.clone()).await;
+    let bytes = answer.as_ref().map_or(0, Bytes::len);
+    let (answer, told) = blocking::run(bytes, || asked.answered(answer));
+    figures.extend(told);
     answer
 }
 

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, memory_estimate};
 use heatsink_env::Env;
-use heatsink_heat::draw::Draw;
 use heatsink_layout::LayoutSource;
 use heatsink_route::{Answer, Plan, name_rules};
 use heatsink_store::Store;
@@ -19,11 +18,11 @@ use heatsink_store::Store;
 use crate::Limits;
 use crate::budget::{Budget, Share, Stage, UNCOUNTED};
 use crate::execute::Executor;
-use crate::heat::{Drawn, Heat, Recording};
+use crate::heat::{CountedCalls, DrawnRequest, Figures, Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::metrics::Metrics;
 use crate::planner::{Planned, Planner};
-use crate::send::{Sender, send};
+use crate::send::{Sender, send, send_counted};
 use crate::sent::Sent;
 use crate::{access_log, blocking, missing_table_statements, spans};
 
@@ -66,6 +65,12 @@ impl Service {
     pub fn with_recording(self, recording: Arc<Recording>) -> Self {
         self.heat.record(recording);
         self
+    }
+
+    /// The same service, which counts no heat: for measuring what that costs.
+    #[must_use]
+    pub fn without_heat(self, env: &dyn Env) -> Self {
+        Service { heat: Arc::new(Heat::idle(env)), ..self }
     }
 
     /// What plans its requests: its store, and the layouts of its tables.
@@ -203,18 +208,30 @@ impl Service {
 
         // Execute. The only stage that sends, and each call asks the pass right before its first
         // byte.
-        let mut drawn = None;
+        // A request that is counted is drawn before, so that the store can be asked what it costs.
+        let drawn = self.heat.draw(operation, begun);
+        let mut figures = Vec::new();
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
-                send(&*self.planner.store, &pass, operation, body).await.map(Answer::from)
+                let answer = match drawn.filter(|drawn| drawn.is_counted(operation)) {
+                    None => send(&*self.planner.store, &pass, operation, body).await,
+                    // Apart, so that the future of a request that is not counted stays small.
+                    Some(drawn) => {
+                        let store = &*self.planner.store;
+                        Box::pin(send_counted(store, &pass, drawn, operation, body, &mut figures)).await
+                    }
+                };
+                answer.map(Answer::from)
             }
             plan => {
                 // What it took to read the request is free again; each round of calls finds room
                 // for itself.
                 drop(reading);
-                // Before its calls, which are counted too.
-                drawn = self.heat.draw(operation, begun);
-                Box::pin(self.execute(plan, &pass, share, drawn, &names)).await
+                let of_calls = Figures::default();
+                let counted = drawn.map(|drawn| (drawn, &of_calls));
+                let answer = Box::pin(self.execute(plan, &pass, share, counted, &names)).await;
+                figures = of_calls.all();
+                answer
             }
         };
 
@@ -226,10 +243,8 @@ impl Service {
         // Observe. After the pass, so that no layout waits for figures.
         let ended = env.now();
         self.metrics.took(operation, kind, ended.since(begun));
-        // A request that is forwarded is drawn now, so that nothing of it is kept while the store
-        // works.
-        if let Some(draw) = if sharded { drawn } else { self.heat.draw(operation, ended) } {
-            self.heat.count(draw, operation, &body, &answer, env);
+        if let Some(drawn) = drawn {
+            self.heat.count(drawn, (operation, &body), &answer, &figures, env);
         }
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
         if gone || !operation.touches_items() {
@@ -253,13 +268,15 @@ impl Service {
         plan: Plan,
         pass: &Pass,
         share: Share,
-        drawn: Option<Draw>,
+        counted: Option<(DrawnRequest, &Figures)>,
         names: &[Cow<'_, str>],
     ) -> Result<Answer, Error> {
         let Planner { store, control, env, .. } = &*self.planner;
         let deadline = env.now() + self.limits.request;
         let view = control.view(pass);
-        let drawn = drawn.map(|draw| Drawn { heat: &self.heat, draw, layouts: &view, env: &**env });
+        let (heat, layouts) = (&*self.heat, &view);
+        let counted =
+            counted.map(|(drawn, figures)| CountedCalls { heat, drawn, layouts, env: &**env, figures });
         let turns = |name| view.table(name).is_some_and(|table| table.is_migrating());
         let sender = Sender {
             store: &**store,
@@ -268,7 +285,7 @@ impl Service {
             metrics: &self.metrics,
             deadline,
             beside_worker: names.iter().any(|name| turns(name)),
-            drawn,
+            counted,
         };
         Executor { sender, cost: self.limits.cost }.run(plan, share).await
     }

@@ -269,8 +269,9 @@ async fn batches_transactions_queries_and_statements_are_counted() {
         (reads, "batch", 2.5, 0.0),
         (writes, "transaction", 4.0, 0.0),
         (reads, "transaction", 2.0, 0.0),
-        (reads, "queried", 0.5, 0.0),
-        (reads, "stated", 1.0, 0.0),
+        // Each of the four shards takes the least.
+        (reads, "queried", 2.0, 0.0),
+        (reads, "stated", 4.0, 0.0),
     ] {
         let shown = key(part, name);
         assert!((times(&heat, &shown["units_per_s"]) - units).abs() < 1e-6, "{name}: {heat}");
@@ -345,8 +346,9 @@ async fn hostile_names_are_escaped_and_others_are_not_counted() {
         "\"}],\u{0}\u{2028}",
         &long,
     ];
+    // Five puts that an index takes, and five that take the item out of it again.
     let heat = server
-        .window(15.0, async || {
+        .window(20.0, async || {
             for name in hostile {
                 server.put(name, 1).await.unwrap();
                 // The same key in another spelling.
@@ -415,7 +417,7 @@ async fn what_each_shard_of_a_hot_key_takes_is_measured() {
     let whole = times(&heat, &key(part(&heat, None, "write"), "hot")["units_per_s"]);
     // A call is counted before its request is, so a window may end between the two.
     assert!((units.iter().sum::<f64>() - whole).abs() <= 1.5, "{units:?} of {whole}");
-    // A Query reads every shard, and what it takes of each is more than the share of its own.
+    // A Query reads every shard.
     let query = json!({ "TableName": "games", "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": { ":p": { "S": "hot" } } });
     let queries = async || {
         server.call(Operation::Query, &query).await.unwrap();
@@ -426,7 +428,7 @@ async fn what_each_shard_of_a_hot_key_takes_is_measured() {
     let units = measured(&heat, "read", "hot");
     assert!(units.iter().all(|shard| (shard - units[0]).abs() <= 0.5), "{units:?}");
     let whole = times(&heat, &key(part(&heat, None, "read"), "hot")["units_per_s"]);
-    assert!((units.iter().sum::<f64>() - 4.0 * whole).abs() <= 2.0, "{units:?} of {whole}");
+    assert!((units.iter().sum::<f64>() - whole).abs() <= 2.0, "{units:?} of {whole}");
     // The map has the same, with the skew, and none for what was not sharded hot.
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     let map = server.heat("/map?span=10m").await;

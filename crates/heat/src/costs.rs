@@ -16,6 +16,8 @@ use crate::detect::PartId;
 const CELLS: usize = 16_384;
 /// A mean is of about so many of the newest costs.
 const MEMORY: u16 = 256;
+/// Fewer costs than these say little of how far the next one may be off.
+const FEW: u16 = 8;
 /// How many standard deviations of one cost an estimate may be off: the mean is itself of few.
 const CAUTION: f64 = 2.0;
 
@@ -104,6 +106,7 @@ impl Costs {
         // Below a thousandth of the mean it is what 32 bits round.
         let deviation = CAUTION * variance.sqrt();
         let deviation = if deviation * 1_000.0 > mean { deviation } else { 0.0 };
+        let deviation = if cell.count < FEW { deviation.max(mean / 2.0) } else { deviation };
         Some(Cost { units: mean.round() as u64, deviation: deviation.round() as u64 })
     }
 
@@ -170,6 +173,9 @@ mod tests {
             }
             costs.learn(CostOf { part, kind, key: Some(&format!("cold-{at}")) }, 500);
         }
-        assert_eq!(costs.estimate(CostOf { part, kind, key: Some("hot") }), Some(Cost { units: 5_000, deviation: 0 }));
+        assert_eq!(
+            costs.estimate(CostOf { part, kind, key: Some("hot") }),
+            Some(Cost { units: 5_000, deviation: 0 })
+        );
     }
 }

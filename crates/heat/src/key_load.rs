@@ -172,7 +172,7 @@ impl KeyLoad {
         }
     }
 
-    /// Whether shards can be given to it: a key of a table, known whole, that is no number.
+    /// Whether it can have shards: a key of a table, known whole, that is no number.
     pub fn can_have_shards(&self) -> bool {
         self.index.is_none() && !self.is_number && !self.is_cut
     }

@@ -24,7 +24,7 @@ fn executor<'a>(
     metrics: &'a Metrics,
     deadline: MonotonicInstant,
 ) -> Executor<'a> {
-    let sender = Sender { store, pass, env, metrics, deadline, beside_worker: false, drawn: None };
+    let sender = Sender { store, pass, env, metrics, deadline, beside_worker: false, counted: None };
     Executor { sender, cost: Cost::default() }
 }
 

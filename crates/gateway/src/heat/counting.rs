@@ -5,16 +5,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, MonotonicInstant};
 use heatsink_heat::Recent;
+use heatsink_heat::costs::{Cost, Costs};
 use heatsink_heat::detect::{Access, Detector, Key, PartHeat};
-use heatsink_heat::draw::{Draw, Drawing, Pace};
+use heatsink_heat::draw::{Chosen, Draw, Drawing, Pace};
 use heatsink_heat::history::{History, Saved};
 use heatsink_route::Answer;
-use heatsink_trace as trace;
 
-use super::accesses::{self, Found, most_items};
+use super::accesses::{self, Answered, Finding, Found, most_items};
+use super::counted::DrawnRequest;
 use super::loads;
 use super::recording::Recording;
 use super::tables::Tables;
@@ -25,6 +27,7 @@ const KEYS: usize = 100;
 /// Counts the requests of one gateway.
 pub(crate) struct Heat {
     pub(super) tables: Tables,
+    costs: Mutex<Costs>,
     counted: Mutex<Counted>,
     history: Mutex<History>,
     recent: Mutex<Recent>,
@@ -48,14 +51,25 @@ pub(super) struct Counted {
 }
 
 impl Heat {
+    /// Counts what is drawn.
     pub(crate) fn new(env: &dyn Env) -> Self {
+        Heat::drawing(Drawing::new(env.random()), env)
+    }
+
+    /// Counts nothing.
+    pub(crate) fn idle(env: &dyn Env) -> Self {
+        Heat::drawing(Drawing::none(), env)
+    }
+
+    fn drawing(drawing: Drawing, env: &dyn Env) -> Self {
         let detector = Detector::new(env.random(), millis(env.now()));
         Heat {
             tables: Tables::default(),
+            costs: Mutex::new(Costs::new(env.random())),
             counted: Mutex::new(Counted { detector, pace: Pace::default() }),
             history: Mutex::default(),
             recent: Mutex::default(),
-            drawing: Drawing::new(env.random()),
+            drawing,
             recording: OnceLock::new(),
         }
     }
@@ -65,48 +79,59 @@ impl Heat {
         let _ = self.recording.set(recording);
     }
 
-    /// Whether this request is counted, and how. `now`: about.
+    /// Whether this request is counted, and how. Of one for many items it is also told where none
+    /// of them is drawn. `now`: about.
     #[inline]
-    pub(crate) fn draw(&self, operation: Operation, now: MonotonicInstant) -> Option<Draw> {
+    pub(crate) fn draw(&self, operation: Operation, now: MonotonicInstant) -> Option<DrawnRequest> {
         if most_items(operation) > 1 {
-            Some(self.drawing.batch(millis(now)))
+            let draw = self.drawing.batch(millis(now));
+            Some(DrawnRequest { draw, chosen: self.choose(draw, operation) })
         } else {
-            self.drawing.request(millis(now))
+            let draw = self.drawing.request(millis(now))?;
+            Some(DrawnRequest { draw, chosen: Chosen::ALL })
         }
+    }
+
+    /// The items of a request that are counted.
+    pub(super) fn choose(&self, draw: Draw, operation: Operation) -> Chosen {
+        self.drawing.choose(draw, most_items(operation))
     }
 
     /// The accesses of a request that are counted.
     pub(super) fn find<'a>(
         &self,
-        draw: Draw,
-        operation: Operation,
-        body: &'a [u8],
-        answer: Result<&'a [u8], &'a Error>,
+        request: Answered<'a>,
+        chosen: Chosen,
         now: MonotonicInstant,
         recorded: bool,
     ) -> Vec<Found<'a>> {
-        let chosen = self.drawing.choose(draw, most_items(operation));
         if chosen.is_empty() {
             return Vec::new();
         }
-        accesses::find(operation, body, answer, chosen, &self.tables, now, recorded)
+        let by = Finding { tables: &self.tables, costs: &self.costs, now, recorded };
+        accesses::find(request, chosen, by)
     }
 
-    /// Counts a request that was drawn, once it is answered.
+    /// Counts a request that was drawn, once it is answered. `figures`: what the store says that
+    /// its calls cost.
     #[inline(never)]
     #[cold]
     pub(crate) fn count(
         &self,
-        draw: Draw,
-        operation: Operation,
-        body: &[u8],
+        DrawnRequest { draw, chosen }: DrawnRequest,
+        (operation, body): (Operation, &[u8]),
         answer: &Result<Answer, Error>,
+        figures: &[Bytes],
         env: &dyn Env,
     ) {
+        if chosen.is_empty() {
+            return;
+        }
         let now = env.now();
         let answer = answer.as_ref().map(|answer| &*answer.body);
         let recording = self.recording.get().filter(|recording| recording.draws());
-        let found = self.find(draw, operation, body, answer, now, recording.is_some());
+        let request = Answered { operation, body, answer, figures };
+        let found = self.find(request, chosen, now, recording.is_some());
         if found.is_empty() && draw.weight() > 1 {
             return;
         }
@@ -115,10 +140,10 @@ impl Heat {
         let Counted { detector, pace } = &mut *counted;
         for one in &found {
             let page = one.page.map(|page| detector.hash(page));
-            let Found { part, units, outcome, .. } = *one;
+            let Found { part, cost, outcome, is_page, .. } = *one;
             let key = one.key.as_ref().map(|(kind, text)| Key { kind: *kind, text: text.as_bytes() });
-            let is_page = matches!(one.operation, trace::Operation::Query | trace::Operation::Scan);
-            let access = Access { key, units, is_page, weight, outcome, ..Access::default() };
+            let Cost { units, deviation } = cost;
+            let access = Access { key, units, deviation, is_page, weight, outcome };
             if let Some(signs) = detector.count(millis(now), part, &access) {
                 signs.item(one.item);
                 page.into_iter().for_each(|page| signs.reads(page));

@@ -31,29 +31,40 @@ pub(super) async fn layouts_of(control: &Control, now: u64, parts: &[PartHeat]) 
 }
 
 /// The layout by which a key is written: of one that moves, the new one from CHECK on.
-pub(super) fn written(in_force: &InForce) -> &Arc<Layout> {
+fn written(in_force: &InForce) -> &Arc<Layout> {
     match in_force {
         InForce::Moving(moving) if moving.phase >= Phase::Check => &moving.to,
         other => other.settled(),
     }
 }
 
-/// How many shards the writes of a key go to; `None` where the table is not sharded. Of a key that
-/// moves, the new ones from CHECK on; of one in buckets, those of the bucket of now.
-pub(super) fn shards_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<u16> {
+/// The slots that the writes of a key go to, by shard; `None` where the table is not sharded. Of a
+/// key that moves, the new ones from CHECK on; of one in buckets, those of the bucket of now.
+fn slots_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<Vec<u16>> {
     let source = layouts.tables.get(table)?;
     let table = source.table(table)?;
     let in_force = source.in_force(&table, key);
     let layout = written(&in_force);
     let seconds = i64::try_from(layouts.now / 1_000).unwrap_or(i64::MAX);
     let bucket = layout.time().and_then(|time| Bucket::at(seconds, time.granularity));
-    Some(bucket.map_or(layout.shards, |bucket| layout.shards_in(bucket)))
+    let shards = bucket.map_or(layout.shards, |bucket| layout.shards_in(bucket));
+    Some((0..shards).map(|shard| layout.slot_number(shard)).collect())
 }
 
-/// The same of a key of a part; `None` too where it is an index's.
-pub(super) fn shards(key: &ShownKey, part: &PartName, layouts: &Layouts) -> Option<u16> {
+/// How many these are.
+pub(super) fn shards_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<u16> {
+    slots_of(table, key, layouts).and_then(|slots| u16::try_from(slots.len()).ok())
+}
+
+/// The slots of a key of a part; `None` too where it is an index's.
+pub(super) fn slots(key: &ShownKey, part: &PartName, layouts: &Layouts) -> Option<Vec<u16>> {
     if part.index.is_some() || key.kind == KeyType::B {
         return None;
     }
-    shards_of(part.table.as_deref()?, key.text.as_bytes(), layouts)
+    slots_of(part.table.as_deref()?, key.text.as_bytes(), layouts)
+}
+
+/// How many these are.
+pub(super) fn shards(key: &ShownKey, part: &PartName, layouts: &Layouts) -> Option<u16> {
+    slots(key, part, layouts).and_then(|slots| u16::try_from(slots.len()).ok())
 }

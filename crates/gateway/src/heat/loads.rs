@@ -68,9 +68,8 @@ mod tests {
         // Without room for a long key, so that it is cut.
         let mut detector = Detector::with(7, 0, 10, 0);
         let (table, index) = (Arc::from("games"), Arc::from("by-owner"));
-        let parts = [None, Some(&index)].map(|index| {
-            [Kind::Read, Kind::Write].map(|kind| detector.part(&table, index, kind))
-        });
+        let parts = [None, Some(&index)]
+            .map(|index| [Kind::Read, Kind::Write].map(|kind| detector.part(&table, index, kind)));
         let long = "k".repeat(100);
         for (part, kind, text, outcome) in [
             (parts[0][1], KeyType::N, "12", Outcome::ThrottledByPartition),

@@ -162,7 +162,7 @@ impl Recording {
                 sort,
                 grows,
                 page: found.page.filter(|_| part.kind == Kind::Read).map(|page| Cow::Owned(self.hash(page))),
-                units: found.units,
+                units: found.cost.units,
                 bytes: u64::try_from(found.item.max(bytes)).unwrap_or(u64::MAX),
                 items,
                 strong: found.strong,

@@ -7,37 +7,57 @@
 //! Not here: counting itself (`heatsink_heat::detect`), the calls of the movers, which are no
 //! client's.
 
+use bytes::Bytes;
 use heatsink_dynamo::{Error, KeyType, Operation};
 use heatsink_env::Env;
 use heatsink_heat::detect::{Access, Key, PartHeat, PartName, ShownKey};
-use heatsink_heat::draw::Draw;
 use heatsink_layout::LayoutSource;
 
-use super::accesses::Found;
+use super::accesses::{Answered, Found};
+use super::asked_capacity::AskedRequest;
+use super::counted::{DrawnRequest, Figures};
 use super::counting::{Heat, millis};
 use super::layouts::{self, Layouts};
 
 /// A request whose physical calls are counted.
 #[derive(Clone, Copy)]
-pub(crate) struct Drawn<'a> {
+pub(crate) struct CountedCalls<'a> {
     pub(crate) heat: &'a Heat,
     /// How it is counted.
-    pub(crate) draw: Draw,
+    pub(crate) drawn: DrawnRequest,
     /// What the request was planned by.
     pub(crate) layouts: &'a dyn LayoutSource,
     pub(crate) env: &'a dyn Env,
+    /// What its calls cost.
+    pub(crate) figures: &'a Figures,
 }
 
-impl Drawn<'_> {
-    /// Counts a physical call that was answered so.
+impl CountedCalls<'_> {
+    /// A call on its way to the store.
+    pub(crate) fn asking(&self, operation: Operation, body: Bytes) -> AskedRequest {
+        self.drawn.asking(operation, body)
+    }
+
+    /// Counts a physical call that was answered so, and cost that.
     #[inline(never)]
     #[cold]
-    pub(crate) fn count(&self, operation: Operation, body: &[u8], answer: Result<&[u8], &Error>) {
-        let now = self.env.now();
-        if !self.heat.lock().detector.measures_shards() {
-            return;
+    pub(crate) fn count(
+        &self,
+        operation: Operation,
+        body: &[u8],
+        answer: Result<&[u8], &Error>,
+        figures: Option<Bytes>,
+    ) {
+        if self.heat.lock().detector.measures_shards() {
+            self.count_shards(Answered { operation, body, answer, figures: figures.as_slice() });
         }
-        let found = self.heat.find(self.draw, operation, body, answer, now, false);
+        self.figures.add(figures);
+    }
+
+    fn count_shards(&self, call: Answered<'_>) {
+        let now = self.env.now();
+        let draw = self.drawn.draw;
+        let found = self.heat.find(call, self.heat.choose(draw, call.operation), now, false);
         let detector = &mut self.heat.lock().detector;
         for one in &found {
             let Some((KeyType::S, physical)) = &one.key else { continue };
@@ -48,8 +68,9 @@ impl Drawn<'_> {
             let Some(table) = self.layouts.table(name) else { continue };
             let (logical, Some(slot)) = table.decode(physical.as_bytes()) else { continue };
             let key = Some(Key { kind: KeyType::S, text: logical });
-            let Found { part, units, outcome, .. } = *one;
-            let access = Access { key, units, outcome, weight: self.draw.weight(), ..Access::default() };
+            let Found { part, cost, outcome, .. } = *one;
+            let (units, weight) = (cost.units, draw.weight());
+            let access = Access { key, units, outcome, weight, ..Access::default() };
             detector.count_shard(millis(now), part, slot.shard, &access);
         }
     }

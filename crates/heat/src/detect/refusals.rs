@@ -81,10 +81,8 @@ impl Count {
     #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
     fn rates(self, millis: u64) -> Refusals {
         let seconds = millis.max(1) as f64 / 1_000.0;
-        let drawn = Drawn {
-            units: f64::from(self.drawn),
-            variance: f64::from(self.drawn) * f64::from(self.weight),
-        };
+        let drawn =
+            Drawn { units: f64::from(self.drawn), variance: f64::from(self.drawn) * f64::from(self.weight) };
         let all = f64::from(self.all);
         Refusals { per_s: all / seconds, least_per_s: (all - drawn.below()).max(0.0) / seconds }
     }

@@ -220,7 +220,11 @@ fn parts_are_bounded_and_nothing_is_lost_beyond_them() {
         let again = detector.part(&Arc::from(format!("t{at}")), None, Kind::Write);
         assert_eq!(part, again);
         let key = Some(Key { kind: KeyType::S, text: b"a" });
-        detector.count(1, part, &Access { key, units: 1_000, outcome: Outcome::Throttled, ..Access::default() });
+        detector.count(
+            1,
+            part,
+            &Access { key, units: 1_000, outcome: Outcome::Throttled, ..Access::default() },
+        );
         detector.count(
             1,
             part,

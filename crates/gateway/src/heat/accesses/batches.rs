@@ -1,113 +1,217 @@
-//! Accesses of requests for many items: batches, of which some may be left unprocessed, and
-//! transactions.
+//! Accesses of batches, of which some items may be left unprocessed.
+//!
+//! The store tells a cost for each table of a batch. Its items share it by their sizes.
 
-use heatsink_dynamo::capacity::Consistency;
+use heatsink_dynamo::capacity::{Consistency, read_units};
 use heatsink_dynamo::json;
-use heatsink_heat::detect::Outcome;
+use heatsink_dynamo::size::scan_item;
+use heatsink_heat::costs::{Cost, RequestKind};
 use heatsink_heat::draw::Chosen;
 
-use super::items::{Finder, Write, consistency};
+use super::costing::{Halves, Known, Member, UNIT, shares};
+use super::items::{Finder, Read, Write, text};
+use super::key_text::{KeyText, key_text};
+use super::{consistency, told::TableCapacity};
+use crate::heat::tables::TableKeys;
+use crate::heat::units::thousandths;
 
 /// Adds those of a BatchGetItem.
 pub(super) fn batch_get<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()> {
     let tables = json::members(json::member(body, "RequestItems").ok()??).ok()?;
     let answer = finder.fate.answer();
-    let refused = unprocessed(answer, "UnprocessedKeys");
-    let mut wanted = Vec::with_capacity(tables.len());
-    let mut count = 0;
+    let unprocessed = unprocessed(answer, "UnprocessedKeys");
+    let responses = json::member(answer, "Responses").ok().flatten();
+    let mut places = 0..;
     for (name, request) in &tables {
         let [keys, consistent] = json::attributes_of(request, ["Keys", "ConsistentRead"]).ok()?;
         let keys = json::elements(keys?).ok()?;
-        count += keys.len();
-        wanted.push((name, keys, consistency(consistent)));
-    }
-    let length = answer.len() / count.max(1);
-    let mut places = 0..;
-    for (name, keys, consistency) in wanted {
-        let keys = counted(finder.chosen, &mut places, keys);
-        let Some(table) = finder.named(name).filter(|_| !keys.is_empty()) else { continue };
-        let read = table.ratio.read(length, consistency);
-        let refused = refused_of(refused, name, "Keys");
-        for key in keys {
-            let first = finder.found.len();
-            finder.read(&table, key, 0, read, consistency);
-            refuse(finder, first, &refused, key);
+        let counted = counted(finder.chosen, &mut places, &keys);
+        let Some(table) = finder.named(name).filter(|_| !counted.is_empty()) else { continue };
+        let left = of_table(unprocessed, name, "Keys");
+        let items = of_table(responses, name, "");
+        let page = Page::of(&table, &items, keys.len() - left.len(), consistency(consistent));
+        let told = finder.told.table(&table.name).map(TableCapacity::total);
+        for key in counted {
+            let is_unprocessed = is_among(&left, key);
+            let (known, size) = match finder.fate.is_done() && !is_unprocessed {
+                true => page.cost(&table, key, told),
+                false => (Known::Nothing, 0),
+            };
+            finder.read(&table, key, &Read { at: 0, halves: page.halves, known, size, is_unprocessed });
         }
     }
     Some(())
+}
+
+/// The items of one table that a batch was answered with.
+struct Page<'a> {
+    items: Vec<ShownItem<'a>>,
+    /// What they and the keys without an item are thought to cost together.
+    sum: u64,
+    least: u64,
+    halves: Halves,
+}
+
+struct ShownItem<'a> {
+    key: [Option<KeyText<'a>>; 2],
+    size: usize,
+    units: u64,
+}
+
+impl<'a> Page<'a> {
+    /// `keys`: how many were read.
+    fn of(table: &TableKeys, items: &[&'a [u8]], keys: usize, consistency: Consistency) -> Self {
+        let halves = Halves::of(consistency);
+        let least = halves.of_plain(UNIT);
+        let names = [table.partition.as_str(), table.sort.as_deref().unwrap_or_default()];
+        let shown = |raw: &&'a [u8]| {
+            let size = scan_item(raw, []).map_or(0, |item| item.bytes);
+            let key = json::attributes_of(raw, names).unwrap_or_default().map(|value| key_text(value?));
+            ShownItem { key, size, units: thousandths(read_units(size, consistency)) }
+        };
+        let items: Vec<ShownItem<'_>> = items.iter().map(shown).collect();
+        let absent = u64::try_from(keys.saturating_sub(items.len())).unwrap_or(u64::MAX);
+        let sum = items.iter().map(|item| item.units).sum::<u64>() + absent * least;
+        Page { items, sum, least, halves }
+    }
+
+    /// The cost of the read of a key, and the size of its item. `told`: of the whole page.
+    fn cost(&self, table: &TableKeys, key: &[u8], told: Option<u64>) -> (Known, usize) {
+        let names = [table.partition.as_str(), table.sort.as_deref().unwrap_or_default()];
+        let wanted = json::attributes_of(key, names).unwrap_or_default().map(|value| key_text(value?));
+        let item = self.items.iter().find(|item| item.key == wanted);
+        let (units, size) = item.map_or((self.least, 0), |item| (item.units, item.size));
+        let known = match told {
+            None => Known::Sized(units),
+            Some(told) if told == self.sum => Known::Told(Cost { units, deviation: 0 }),
+            // A projection leaves out some of the items.
+            Some(told) => {
+                let share = told * units / self.sum.max(1);
+                Known::Told(Cost { units: share, deviation: share.abs_diff(units) })
+            }
+        };
+        (known, size)
+    }
 }
 
 /// Adds those of a BatchWriteItem.
 pub(super) fn batch_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()> {
-    let refused = unprocessed(finder.fate.answer(), "UnprocessedItems");
-    let mut places = 0..;
+    let unprocessed = unprocessed(finder.fate.answer(), "UnprocessedItems");
+    let mut at = 0..;
     for (name, requests) in json::members(json::member(body, "RequestItems").ok()??).ok()? {
-        let requests = counted(finder.chosen, &mut places, json::elements(requests).ok()?);
-        let Some(table) = finder.named(&name).filter(|_| !requests.is_empty()) else { continue };
-        let refused: Vec<&[u8]> = refused_of(refused, &name, "").into_iter().filter_map(written).collect();
-        for request in requests {
-            let put = json::member(request, "PutRequest").ok().flatten().is_some();
-            let item = written(request)?;
-            let first = finder.found.len();
-            finder.write(&table, item, if put { Write::Put } else { Write::Other }, 0, 1, None);
-            refuse(finder, first, &refused, item);
+        let requests = json::elements(requests).ok()?;
+        let places: Vec<usize> = at.by_ref().take(requests.len()).collect();
+        let chosen = finder.chosen;
+        let Some(table) = finder.named(&name).filter(|_| places.iter().any(|at| chosen.has(*at))) else {
+            continue;
+        };
+        let left: Vec<&[u8]> =
+            of_table(unprocessed, &name, "").into_iter().filter_map(|raw| Some(written(raw)?.1)).collect();
+        let written: Vec<(RequestKind, &[u8])> = requests.into_iter().map(written).collect::<Option<_>>()?;
+        let refused = |item: &[u8]| !left.is_empty() && is_among(&left, item);
+        let writes: Vec<BatchedWrite<'_>> = written
+            .into_iter()
+            .map(|(kind, item)| BatchedWrite { kind, item, is_unprocessed: refused(item) })
+            .collect();
+        let known = known_of(finder, &table, &writes);
+        let indexes = known_of_indexes(finder, &table, &writes);
+        for (nth, (write, at)) in writes.iter().zip(places).enumerate().filter(|(_, (_, at))| chosen.has(*at))
+        {
+            let BatchedWrite { kind, item, is_unprocessed } = *write;
+            let known = known.get(nth).copied().unwrap_or(Known::Nothing);
+            let of_indexes: Vec<Known> =
+                indexes.iter().map(|shares| shares.get(nth).copied().unwrap_or(Known::Nothing)).collect();
+            let halves = Halves::PLAIN;
+            let write = Write { at, kind, halves, known, indexes: &of_indexes, is_unprocessed };
+            finder.write(&table, item, &write);
         }
     }
     Some(())
 }
 
-/// Adds those of a TransactGetItems.
-pub(super) fn transact_get<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()> {
-    let elements = json::elements(json::member(body, "TransactItems").ok()??).ok()?;
-    let chosen = finder.chosen;
-    let length = finder.fate.answer().len() / elements.len().max(1);
-    for (at, element) in elements.into_iter().enumerate().filter(|(at, _)| chosen.has(*at)) {
-        let get = json::member(element, "Get").ok()??;
-        let [table, key] = json::attributes_of(get, ["TableName", "Key"]).ok()?;
-        let Some(table) = finder.table(table?) else { continue };
-        let read = table.ratio.read(length, Consistency::Transactional);
-        finder.read(&table, key?, at, read, Consistency::Transactional);
-    }
-    Some(())
+/// One write of a batch.
+struct BatchedWrite<'a> {
+    kind: RequestKind,
+    /// The item, or its key.
+    item: &'a [u8],
+    is_unprocessed: bool,
 }
 
-/// Adds those of a TransactWriteItems.
-pub(super) fn transact_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()> {
-    let elements = json::elements(json::member(body, "TransactItems").ok()??).ok()?;
-    let chosen = finder.chosen;
-    for (at, element) in elements.into_iter().enumerate().filter(|(at, _)| chosen.has(*at)) {
-        let all = ["Put", "Update", "Delete", "ConditionCheck"];
-        let action = json::attributes_of(element, all).ok()?.into_iter().flatten().next()?;
-        let [table, item, key] = json::attributes_of(action, ["TableName", "Item", "Key"]).ok()?;
-        let Some(table) = finder.table(table?) else { continue };
-        match item {
-            Some(item) => finder.write(&table, item, Write::Put, at, 2, None),
-            None => finder.write(&table, key?, Write::Other, at, 2, None),
+/// What is known of the cost of each write in the table.
+fn known_of(finder: &Finder<'_, '_>, table: &TableKeys, writes: &[BatchedWrite<'_>]) -> Vec<Known> {
+    let told = finder.told.table(&table.name).map(TableCapacity::own);
+    let members = |exact: bool| -> Vec<Member> {
+        let member = |write: &BatchedWrite<'_>| {
+            let is_sized = write.kind == RequestKind::Put;
+            let units = match is_sized {
+                true if exact => table.ratio.write_exact(write.item),
+                true => table.ratio.write(write.item).1,
+                false => {
+                    let key = json::member(write.item, &table.partition).ok().flatten().and_then(key_text);
+                    finder.thought(table.parts.write, write.kind, text(key.as_ref()), Halves::PLAIN)
+                }
+            };
+            Member { units, is_sized, is_refused: write.is_unprocessed }
         };
-    }
-    Some(())
+        writes.iter().map(member).collect()
+    };
+    let known = shares(told, &members(false));
+    let certain = |known: &Known| !matches!(known, Known::Told(cost) if cost.deviation > 0);
+    // To measure each item is work: only where what the store tells does not agree.
+    if known.iter().all(certain) { known } else { shares(told, &members(true)) }
+}
+
+/// The same in each of its indexes; empty where the store tells nothing.
+fn known_of_indexes(
+    finder: &Finder<'_, '_>,
+    table: &TableKeys,
+    writes: &[BatchedWrite<'_>],
+) -> Vec<Vec<Known>> {
+    let Some(told) = finder.told.table(&table.name) else { return Vec::new() };
+    let of_index = |index: &crate::heat::tables::IndexKeys| {
+        let all = told.index(&index.name);
+        let member = |write: &BatchedWrite<'_>| {
+            let holds = write.kind == RequestKind::Put
+                && index.attributes.iter().all(|name| {
+                    all > 0 && memchr::memmem::find(write.item, format!("\"{name}\"").as_bytes()).is_some()
+                });
+            let units = if holds { table.ratio.write(write.item).1 } else { 0 };
+            Member { units, is_sized: holds, is_refused: write.is_unprocessed || !holds }
+        };
+        // What deletes take of an index is no key's: nobody knows which value they had.
+        let others = writes.iter().any(|write| write.kind != RequestKind::Put);
+        let members: Vec<Member> = writes.iter().map(member).collect();
+        let sized = members.iter().filter(|member| !member.is_refused).map(|member| member.units).sum();
+        let all = if others { all.min(sized) } else { all };
+        let known = shares(Some(all), &members).into_iter().zip(writes);
+        // One that is not in the index takes nothing there; one that was refused is not told of.
+        let known = known.map(|(known, write)| match known {
+            Known::Told(_) => known,
+            _ if write.is_unprocessed => Known::Nothing,
+            _ => Known::Told(Cost::default()),
+        });
+        known.collect()
+    };
+    table.indexes.iter().map(of_index).collect()
 }
 
 /// The members that are counted. `places`: of the whole request.
 fn counted<'a>(
     chosen: Chosen,
     places: &mut impl Iterator<Item = usize>,
-    mut members: Vec<&'a [u8]>,
+    members: &[&'a [u8]],
 ) -> Vec<&'a [u8]> {
+    let mut members = members.to_vec();
     members.retain(|_| places.next().is_some_and(|at| chosen.has(at)));
     members
 }
 
-/// The accesses from `first` on were left unprocessed, if their key or item is among these. A store
-/// may spell it otherwise than the client.
-fn refuse(finder: &mut Finder<'_, '_>, first: usize, refused: &[&[u8]], sent: &[u8]) {
-    let same = |one: &&[u8]| {
+/// Whether a key or an item is among these. A store may spell it otherwise than the client.
+fn is_among(list: &[&[u8]], sent: &[u8]) -> bool {
+    list.iter().any(|one| {
         let value = |raw: &[u8]| serde_json::from_slice::<serde_json::Value>(raw).ok();
         *one == sent || value(one) == value(sent)
-    };
-    if refused.iter().any(same) {
-        finder.found.iter_mut().skip(first).for_each(|one| one.outcome = Outcome::Throttled);
-    }
+    })
 }
 
 /// What a batch left unprocessed, by table. Most answers leave nothing, and need not be read to say
@@ -120,9 +224,9 @@ fn unprocessed<'a>(answer: &'a [u8], member: &str) -> Option<&'a [u8]> {
     json::member(answer, member).ok().flatten()
 }
 
-/// Of one table; `list`: under which member its list is, if not at once.
-fn refused_of<'a>(unprocessed: Option<&'a [u8]>, table: &str, list: &str) -> Vec<&'a [u8]> {
-    let of_table = unprocessed.and_then(|tables| json::member(tables, table).ok().flatten());
+/// The list of one table; `list`: under which member it is, if not at once.
+fn of_table<'a>(by_table: Option<&'a [u8]>, table: &str, list: &str) -> Vec<&'a [u8]> {
+    let of_table = by_table.and_then(|tables| json::member(tables, table).ok().flatten());
     let list = match list {
         "" => of_table,
         list => of_table.and_then(|of_table| json::member(of_table, list).ok().flatten()),
@@ -131,11 +235,11 @@ fn refused_of<'a>(unprocessed: Option<&'a [u8]>, table: &str, list: &str) -> Vec
 }
 
 /// The item or the key of a member of BatchWriteItem.
-fn written(request: &[u8]) -> Option<&[u8]> {
+fn written(request: &[u8]) -> Option<(RequestKind, &[u8])> {
     let [put, delete] = json::attributes_of(request, ["PutRequest", "DeleteRequest"]).ok()?;
     match (put, delete) {
-        (Some(put), _) => json::member(put, "Item").ok()?,
-        (None, Some(delete)) => json::member(delete, "Key").ok()?,
+        (Some(put), _) => Some((RequestKind::Put, json::member(put, "Item").ok()??)),
+        (None, Some(delete)) => Some((RequestKind::Delete, json::member(delete, "Key").ok()??)),
         (None, None) => None,
     }
 }

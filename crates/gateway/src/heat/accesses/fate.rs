@@ -77,8 +77,7 @@ pub(super) fn is_throttle(code: &str) -> bool {
 fn throttled_by(error: &Error, table: &str, index: Option<&str>) -> Outcome {
     // Of ThrottlingException, which tables on demand give, the member begins in lower case (service
     // model 2012-08-10).
-    let lists =
-        ["ThrottlingReasons", "throttlingReasons"].iter().filter_map(|name| error.members.get(*name));
+    let lists = ["ThrottlingReasons", "throttlingReasons"].iter().filter_map(|name| error.members.get(*name));
     let mut worst = Outcome::Throttled;
     for reason in lists.filter_map(Json::as_array).flatten() {
         let text = |name: &str| reason.get(name).and_then(Json::as_str).unwrap_or_default();
@@ -151,11 +150,23 @@ mod tests {
                 (&[maximum, account], O::ThrottledByMaximum, O::ThrottledByMaximum),
                 (&[provisioned], O::ThrottledByMaximum, O::ThrottledByMaximum),
                 (&[account], O::ThrottledByAccount, O::ThrottledByAccount),
-                (&[("TableWriteKeyRangeThroughputExceeded", "arn")], O::ThrottledByPartition, O::ThrottledByIndex),
-                (&[("TableWriteKeyRangeThroughputExceeded", &TABLE.replace("games", "other"))], O::Throttled, O::Throttled),
+                (
+                    &[("TableWriteKeyRangeThroughputExceeded", "arn")],
+                    O::ThrottledByPartition,
+                    O::ThrottledByIndex,
+                ),
+                (
+                    &[("TableWriteKeyRangeThroughputExceeded", &TABLE.replace("games", "other"))],
+                    O::Throttled,
+                    O::Throttled,
+                ),
                 (&[], O::Throttled, O::Throttled),
             ] {
-                assert_eq!((by(reasons, None), by(reasons, Some("by-owner"))), (of_table, of_index), "{reasons:?}");
+                assert_eq!(
+                    (by(reasons, None), by(reasons, Some("by-owner"))),
+                    (of_table, of_index),
+                    "{reasons:?}"
+                );
             }
             assert_eq!(by(&[index], Some("by-level")), O::ThrottledByIndex);
         }
@@ -163,7 +174,8 @@ mod tests {
 
     #[test]
     fn parts_of_cancelled_transactions_have_no_reason() {
-        let reasons = json!([{ "Code": "None" }, { "Code": "ThrottlingError" }, { "Code": "ConditionalCheckFailed" }]);
+        let reasons =
+            json!([{ "Code": "None" }, { "Code": "ThrottlingError" }, { "Code": "ConditionalCheckFailed" }]);
         let error = Error::new(Code::TransactionCanceledException, "").with("CancellationReasons", reasons);
         let of = |at| Fate::of(Err(&error)).unwrap().outcome(at, ("games", None));
         assert_eq!([of(0), of(1), of(2)], [Outcome::Done, Outcome::Throttled, Outcome::Done]);

@@ -1,19 +1,21 @@
 //! Accesses of single items: a read or a write of one key, in the table and in the indexes that the
 //! item is in.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use heatsink_dynamo::capacity::Consistency;
 use heatsink_dynamo::json;
 use heatsink_env::MonotonicInstant;
+use heatsink_heat::costs::{Cost, CostOf, Costs, RequestKind};
 use heatsink_heat::detect::{Outcome, PartId};
 use heatsink_heat::draw::Chosen;
 use heatsink_route::table_name;
 use heatsink_trace as trace;
 
+use super::costing::{Fared, Halves, Known, UNIT, price};
 use super::fate::Fate;
 use super::key_text::{KeyText, key_text};
-use crate::heat::tables::{TableKeys, Tables};
+use super::told::Told;
+use crate::heat::tables::{IndexKeys, TableKeys, Tables};
 
 /// One access.
 #[derive(Clone, Debug)]
@@ -22,7 +24,7 @@ pub(in crate::heat) struct Found<'a> {
     /// `None` where it has none, or is not known.
     pub(in crate::heat) key: Option<KeyText<'a>>,
     /// Thousandths of capacity units.
-    pub(in crate::heat) units: u64,
+    pub(in crate::heat) cost: Cost,
     pub(in crate::heat) outcome: Outcome,
     /// The sort key of a write, as an attribute value.
     pub(in crate::heat) sort: Option<&'a [u8]>,
@@ -32,6 +34,8 @@ pub(in crate::heat) struct Found<'a> {
     pub(in crate::heat) item: usize,
     /// What it does.
     pub(in crate::heat) operation: trace::Operation,
+    /// Whether it may read several items: a page of them, or whatever a statement asks for.
+    pub(in crate::heat) is_page: bool,
     /// Whether it is a strongly consistent read.
     pub(in crate::heat) strong: bool,
     /// The items that a page is made of, and their bytes; 0 where that is not known, or not
@@ -45,19 +49,37 @@ pub(super) struct Finder<'f, 'a> {
     /// Which items of it are counted.
     pub(super) chosen: Chosen,
     pub(super) tables: &'f Tables,
+    pub(super) costs: &'f Mutex<Costs>,
+    /// What the store says that it cost.
+    pub(super) told: &'f Told<'f>,
     pub(super) now: MonotonicInstant,
     /// Whether it is wanted how large pages are.
     pub(super) recorded: bool,
     pub(super) found: &'f mut Vec<Found<'a>>,
 }
 
-/// A write of one item.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Write {
-    /// With the whole item.
-    Put,
-    /// By its key.
-    Other,
+/// A read of one item.
+pub(super) struct Read {
+    /// Its place in the request.
+    pub(super) at: usize,
+    pub(super) halves: Halves,
+    pub(super) known: Known,
+    /// The item's size, in bytes; 0 where it is not known.
+    pub(super) size: usize,
+    /// The store left it for later.
+    pub(super) is_unprocessed: bool,
+}
+
+/// A write of one item, by all of it (a put) or by its key.
+pub(super) struct Write<'w> {
+    pub(super) at: usize,
+    pub(super) kind: RequestKind,
+    pub(super) halves: Halves,
+    pub(super) known: Known,
+    /// What is known of the cost in each index of the table, by its place; [`Known::Nothing`]
+    /// beyond the last one.
+    pub(super) indexes: &'w [Known],
+    pub(super) is_unprocessed: bool,
 }
 
 impl<'a> Finder<'_, 'a> {
@@ -71,89 +93,137 @@ impl<'a> Finder<'_, 'a> {
         self.tables.get(table_name(name), self.now)
     }
 
-    /// A read of one item.
-    pub(super) fn read(
-        &mut self,
-        table: &TableKeys,
-        key: &'a [u8],
+    /// What the store told of the table itself, where the request has no other item of it.
+    pub(super) fn told_alone(&self, table: &TableKeys) -> Option<Known> {
+        let told = self.told.table(&table.name)?;
+        Some(Known::Told(Cost { units: told.own(), deviation: 0 }))
+    }
+
+    /// The same of each of its indexes.
+    pub(super) fn told_of_indexes(&self, table: &TableKeys) -> Vec<Known> {
+        let Some(told) = self.told.table(&table.name) else { return Vec::new() };
+        let units = table.indexes.iter().map(|index| told.index(&index.name));
+        units.map(|units| Known::Told(Cost { units, deviation: 0 })).collect()
+    }
+
+    /// What became of an access in the table, or in that index.
+    pub(super) fn outcome(
+        &self,
         at: usize,
-        (item, units): (usize, u64),
-        consistency: Consistency,
-    ) -> Option<()> {
+        is_unprocessed: bool,
+        table: &TableKeys,
+        index: Option<&IndexKeys>,
+    ) -> Outcome {
+        let index = index.filter(|index| !index.local).map(|index| &*index.name);
+        if is_unprocessed { Outcome::Throttled } else { self.fate.outcome(at, (&table.name, index)) }
+    }
+
+    /// The cost of an access with that outcome.
+    pub(super) fn price(&self, of: CostOf<'_>, halves: Halves, outcome: Outcome, known: Known) -> Cost {
+        let fared = match outcome {
+            Outcome::Done if self.fate.is_done() => Fared::Done,
+            Outcome::Done => Fared::Failed,
+            _ => Fared::Refused,
+        };
+        let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        price(&mut costs, of, halves, fared, known)
+    }
+
+    /// What an access of that kind is thought to cost, by what was learned.
+    pub(super) fn thought(&self, part: PartId, kind: RequestKind, key: Option<&str>, halves: Halves) -> u64 {
+        let costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = CostOf { part, kind, key };
+        let learned = costs.estimate(of).or_else(|| costs.estimate(CostOf { key: None, ..of }));
+        halves.of_plain(learned.map_or(UNIT, |cost| cost.units.max(UNIT)))
+    }
+
+    /// Adds a read of one item.
+    pub(super) fn read(&mut self, table: &TableKeys, key: &'a [u8], read: &Read) -> Option<()> {
         let [partition] = json::attributes_of(key, [table.partition.as_str()]).ok()?;
-        let outcome = self.fate.outcome(at, (&table.name, None));
         let (part, key_text) = (table.parts.read, key_text(doubted(table, partition)?));
+        let outcome = self.outcome(read.at, read.is_unprocessed, table, None);
+        let of = CostOf { part, kind: RequestKind::Get, key: text(key_text.as_ref()) };
+        let cost = self.price(of, read.halves, outcome, read.known);
         self.found.push(Found {
             part,
             key: key_text,
-            units,
+            cost,
             outcome,
             sort: None,
             page: Some(key),
-            item,
+            item: read.size,
             operation: trace::Operation::Get,
-            strong: consistency != Consistency::Eventual,
+            is_page: false,
+            strong: read.halves != Halves::of(heatsink_dynamo::capacity::Consistency::Eventual),
             items: (1, 0),
         });
         Some(())
     }
 
-    /// A write of one item, in the table and in the indexes that it is known to be in. `item`: all
-    /// of it, or its key.
-    pub(super) fn write(
-        &mut self,
-        table: &TableKeys,
-        item: &'a [u8],
-        write: Write,
-        at: usize,
-        times: u64,
-        consumed: Option<u64>,
-    ) -> Option<()> {
+    /// Adds a write of one item, in the table and in the indexes that it is known to be in. `item`:
+    /// all of it, or its key.
+    pub(super) fn write(&mut self, table: &TableKeys, item: &'a [u8], write: &Write<'_>) -> Option<()> {
         let sort = table.sort.as_deref().unwrap_or_default();
         let [partition, sort] = json::attributes_of(item, [table.partition.as_str(), sort]).ok()?;
-        let (size, units) = if write == Write::Put { table.ratio.write(item) } else { (0, 1_000) };
-        let outcome = self.fate.outcome(at, (&table.name, None));
-        let units = units * times;
+        let is_put = write.kind == RequestKind::Put;
+        let (size, sized) = if is_put { table.ratio.write(item) } else { (0, UNIT) };
+        let sized = write.halves.of_plain(sized);
+        let known = match write.known {
+            Known::Nothing if is_put => Known::Sized(sized),
+            known => known,
+        };
+        let outcome = self.outcome(write.at, write.is_unprocessed, table, None);
         let key = key_text(doubted(table, partition)?);
+        let of = CostOf { part: table.parts.write, kind: write.kind, key: text(key.as_ref()) };
+        let cost = self.price(of, write.halves, outcome, known);
         let found = Found {
             part: table.parts.write,
             key,
-            units: consumed.unwrap_or(units),
+            cost,
             outcome,
             sort,
             page: None,
             item: size,
-            operation: if write == Write::Put { trace::Operation::Put } else { trace::Operation::Update },
+            operation: if is_put { trace::Operation::Put } else { trace::Operation::Update },
+            is_page: false,
             strong: false,
             items: (1, 0),
         };
+        // What a condition refuses does not come to an index.
+        let reaches_indexes = self.fate.is_done() || outcome != Outcome::Done;
+        let has_indexes = table.indexes.iter().any(|index| !index.local);
+        let no_index = Found { sort: None, ..found.clone() };
         self.found.push(found);
-        if write == Write::Put && table.indexes.iter().any(|index| !index.local) {
-            let members = json::members(item).ok()?;
-            let value =
-                |name: &str| members.iter().find(|(member, _)| member == name).map(|(_, value)| *value);
-            for index in table.indexes.iter().filter(|index| !index.local) {
-                if index.attributes.iter().all(|name| value(name).is_some()) {
-                    let key = index.partition.as_deref().and_then(value).and_then(key_text);
-                    let part = index.parts.write;
-                    let outcome = self.fate.outcome(at, (&table.name, Some(&index.name)));
-                    self.found.push(Found {
-                        part,
-                        key,
-                        units,
-                        outcome,
-                        sort: None,
-                        page: None,
-                        item: size,
-                        operation: trace::Operation::Put,
-                        strong: false,
-                        items: (1, 0),
-                    });
-                }
+        if !reaches_indexes || !has_indexes {
+            return Some(());
+        }
+        let members = if is_put { json::members(item).ok()? } else { Vec::new() };
+        let value = |name: &str| members.iter().find(|(member, _)| member == name).map(|(_, value)| *value);
+        for (nth, index) in table.indexes.iter().enumerate().filter(|(_, index)| !index.local) {
+            let holds = is_put && index.attributes.iter().all(|name| value(name).is_some());
+            let known = match write.indexes.get(nth) {
+                Some(told @ Known::Told(_)) => *told,
+                _ if holds => Known::Sized(sized),
+                _ => continue,
+            };
+            let key = index.partition.as_deref().filter(|_| holds).and_then(value).and_then(key_text);
+            let part = index.parts.write;
+            let outcome = self.outcome(write.at, write.is_unprocessed, table, Some(index));
+            let of = CostOf { part, kind: write.kind, key: text(key.as_ref()) };
+            let cost = self.price(of, write.halves, outcome, known);
+            // A put that changes nothing of what an index has writes nothing there.
+            if cost.units == 0 {
+                continue;
             }
+            self.found.push(Found { part, key, cost, outcome, ..no_index.clone() });
         }
         Some(())
     }
+}
+
+/// The text of a key.
+pub(super) fn text<'k>(key: Option<&'k KeyText<'_>>) -> Option<&'k str> {
+    key.map(|(_, text)| &**text)
 }
 
 /// The attribute of a key that every request of the table has. Without it the table is another one
@@ -163,9 +233,4 @@ fn doubted<'a>(table: &TableKeys, partition: Option<&'a [u8]>) -> Option<&'a [u8
         table.doubt();
     }
     partition
-}
-
-/// How a read is asked for.
-pub(super) fn consistency(consistent: Option<&[u8]>) -> Consistency {
-    Consistency::of(consistent.is_some_and(|flag| matches!(flag, b"true" | b"\"true\"")))
 }

@@ -6,40 +6,65 @@
 
 mod batches;
 mod condition;
+mod costing;
 mod fate;
 mod items;
 mod key_text;
 mod pages;
 mod statements;
+mod told;
+mod transactions;
 
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use heatsink_dynamo::capacity::{Consistency, write_units};
+use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_env::MonotonicInstant;
+use heatsink_heat::costs::{Cost, Costs, RequestKind};
 use heatsink_heat::draw::Chosen;
 
-use super::tables::Tables;
-use super::units::consumed;
+use super::tables::{TableKeys, Tables};
+use super::units::thousandths;
+use costing::{Halves, Known};
 use fate::Fate;
-use items::{Finder, Write, consistency};
+use items::{Finder, Read, Write};
+use told::Told;
 
 pub(super) use items::Found;
 pub(super) use key_text::{key_text, ordered};
 
-/// The accesses of a request that was answered so, of the items that were chosen. `recorded`: how
-/// large pages are is wanted too.
-pub(super) fn find<'a>(
-    operation: Operation,
-    body: &'a [u8],
-    answer: Result<&'a [u8], &'a Error>,
-    chosen: Chosen,
-    tables: &Tables,
-    now: MonotonicInstant,
-    recorded: bool,
-) -> Vec<Found<'a>> {
+/// A request that was answered.
+#[derive(Clone, Copy)]
+pub(super) struct Answered<'a> {
+    pub(super) operation: Operation,
+    pub(super) body: &'a [u8],
+    pub(super) answer: Result<&'a [u8], &'a Error>,
+    /// What the store says that its calls cost: values of `ConsumedCapacity`.
+    pub(super) figures: &'a [Bytes],
+}
+
+/// What accesses are found by.
+#[derive(Clone, Copy)]
+pub(super) struct Finding<'f> {
+    pub(super) tables: &'f Tables,
+    pub(super) costs: &'f Mutex<Costs>,
+    pub(super) now: MonotonicInstant,
+    /// How large pages are is wanted too.
+    pub(super) recorded: bool,
+}
+
+/// The accesses of a request, of the items that were chosen.
+pub(super) fn find<'a>(request: Answered<'a>, chosen: Chosen, by: Finding<'_>) -> Vec<Found<'a>> {
     let mut found = Vec::new();
-    if let Some(fate) = Fate::of(answer) {
-        let mut finder = Finder { fate, chosen, tables, now, recorded, found: &mut found };
+    if let Some(fate) = Fate::of(request.answer) {
+        let told = Told::read(request.figures);
+        let Finding { tables, costs, now, recorded } = by;
+        let mut finder =
+            Finder { fate, chosen, tables, costs, told: &told, now, recorded, found: &mut found };
         // What is not well-formed was refused, and is not found here either.
-        let _ = collect(&mut finder, operation, body);
+        let _ = collect(&mut finder, request.operation, request.body);
     }
     found
 }
@@ -48,35 +73,59 @@ pub(super) fn find<'a>(
 fn collect<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: &'a [u8]) -> Option<()> {
     match operation {
         Operation::GetItem => {
-            let names = ["TableName", "Key", "ConsistentRead", "ReturnConsumedCapacity"];
-            let [table, key, consistent, capacity] = json::attributes_of(body, names).ok()?;
+            let names = ["TableName", "Key", "ConsistentRead"];
+            let [table, key, consistent] = json::attributes_of(body, names).ok()?;
             let table = finder.table(table?)?;
-            let answer = finder.fate.answer();
             let consistency = consistency(consistent);
-            let (item, units) = table.ratio.read_item(answer, consistency);
-            let units = consumed(capacity, answer).unwrap_or(units);
-            finder.read(&table, key?, 0, (item, units), consistency)
+            let (size, units) = table.ratio.read_item(finder.fate.answer(), consistency);
+            let sized = if finder.fate.is_done() { Known::Sized(units) } else { Known::Nothing };
+            let known = finder.told_alone(&table).unwrap_or(sized);
+            let halves = Halves::of(consistency);
+            finder.read(&table, key?, &Read { at: 0, halves, known, size, is_unprocessed: false })
         }
-        Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
-            let names = ["TableName", "Item", "Key", "ReturnConsumedCapacity"];
-            let [table, item, key, capacity] = json::attributes_of(body, names).ok()?;
-            let table = finder.table(table?)?;
-            let units = consumed(capacity, finder.fate.answer());
-            match item {
-                Some(item) => finder.write(&table, item, Write::Put, 0, 1, units),
-                None => finder.write(&table, key?, Write::Other, 0, 1, units),
-            }
-        }
+        Operation::PutItem => write(finder, RequestKind::Put, body),
+        Operation::UpdateItem => write(finder, RequestKind::Update, body),
+        Operation::DeleteItem => write(finder, RequestKind::Delete, body),
         Operation::Query | Operation::Scan => pages::find(finder, operation, body),
         Operation::BatchGetItem => batches::batch_get(finder, body),
         Operation::BatchWriteItem => batches::batch_write(finder, body),
-        Operation::TransactGetItems => batches::transact_get(finder, body),
-        Operation::TransactWriteItems => batches::transact_write(finder, body),
+        Operation::TransactGetItems => transactions::get(finder, body),
+        Operation::TransactWriteItems => transactions::write(finder, body),
         Operation::ExecuteStatement | Operation::BatchExecuteStatement | Operation::ExecuteTransaction => {
             statements::find(finder, operation, body)
         }
         _ => None,
     }
+}
+
+/// Adds those of a write of one item.
+fn write<'a>(finder: &mut Finder<'_, 'a>, kind: RequestKind, body: &'a [u8]) -> Option<()> {
+    let [table, item, key] = json::attributes_of(body, ["TableName", "Item", "Key"]).ok()?;
+    let table = finder.table(table?)?;
+    let item = if kind == RequestKind::Put { item? } else { key? };
+    let known = finder.told_alone(&table).or_else(|| failed(finder, &table, kind, item));
+    let indexes = finder.told_of_indexes(&table);
+    let known = known.unwrap_or(Known::Nothing);
+    let halves = Halves::PLAIN;
+    finder.write(
+        &table,
+        item,
+        &Write { at: 0, kind, halves, known, indexes: &indexes, is_unprocessed: false },
+    )
+}
+
+/// The cost of a write that its condition refused, where the error shows the item that was there.
+fn failed(finder: &Finder<'_, '_>, table: &TableKeys, kind: RequestKind, item: &[u8]) -> Option<Known> {
+    let Fate::Failed(error) = finder.fate else { return None };
+    let there = serde_json::to_vec(error.members.get("Item")?).ok()?;
+    let before = scan_item(&there, []).ok()?.bytes;
+    let after = if kind == RequestKind::Put { table.ratio.write(item).0 } else { 0 };
+    Some(Known::Told(Cost { units: thousandths(write_units(before, after)), deviation: 0 }))
+}
+
+/// How a read is asked for.
+fn consistency(consistent: Option<&[u8]>) -> Consistency {
+    Consistency::of(consistent.is_some_and(|flag| matches!(flag, b"true" | b"\"true\"")))
 }
 
 /// The most items of a request.

@@ -2,12 +2,13 @@
 
 use heatsink_dynamo::capacity::Consistency;
 use heatsink_dynamo::{Operation, json};
+use heatsink_heat::costs::{Cost, CostOf, RequestKind};
 use heatsink_trace as trace;
 
-use super::condition;
-use super::items::{Finder, Found, consistency};
+use super::costing::{Halves, Known};
+use super::items::{Finder, Found, text};
 use super::key_text::key_text;
-use crate::heat::units::consumed;
+use super::{condition, consistency};
 
 /// Adds the access of a Query or a Scan.
 pub(super) fn find<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: &'a [u8]) -> Option<()> {
@@ -15,14 +16,13 @@ pub(super) fn find<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: 
         "TableName",
         "IndexName",
         "ConsistentRead",
-        "ReturnConsumedCapacity",
         "FilterExpression",
         "KeyConditionExpression",
         "ExpressionAttributeNames",
         "ExpressionAttributeValues",
         "KeyConditions",
     ];
-    let [table, index, consistent, capacity, filter, condition, names, values, legacy] =
+    let [table, index, consistent, filter, condition, names, values, legacy] =
         json::attributes_of(body, names).ok()?;
     let table = finder.table(table?)?;
     let index = match index {
@@ -45,21 +45,30 @@ pub(super) fn find<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: 
     let answer = finder.fate.answer();
     let consistency = consistency(consistent);
     let (bytes, units) = table.ratio.read(evaluated(filter, answer), consistency);
-    // A local index has no partitions of its own.
-    let of_index = index.filter(|index| !index.local).map(|index| &*index.name);
     let part = index.map_or(table.parts, |index| index.parts).read;
+    let (kind, operation) = match operation {
+        Operation::Query => (RequestKind::Query, trace::Operation::Query),
+        _ => (RequestKind::Scan, trace::Operation::Scan),
+    };
+    let key = key.and_then(key_text);
+    let outcome = finder.outcome(0, false, &table, index);
+    let known = match finder.told.table(&table.name) {
+        Some(told) => Known::Told(Cost { units: told.total(), deviation: 0 }),
+        None if finder.fate.is_done() => Known::Sized(units),
+        None => Known::Nothing,
+    };
+    let of = CostOf { part, kind, key: text(key.as_ref()) };
+    let cost = finder.price(of, Halves::of(consistency), outcome, known);
     finder.found.push(Found {
         part,
-        key: key.and_then(key_text),
-        units: consumed(capacity, answer).unwrap_or(units),
-        outcome: finder.fate.outcome(0, (&table.name, of_index)),
+        key,
+        cost,
+        outcome,
         sort: None,
         page: Some(body),
         item: 0,
-        operation: match operation {
-            Operation::Query => trace::Operation::Query,
-            _ => trace::Operation::Scan,
-        },
+        operation,
+        is_page: true,
         strong: consistency != Consistency::Eventual,
         items: if finder.recorded { (scanned(answer), bytes) } else { (0, 0) },
     });
