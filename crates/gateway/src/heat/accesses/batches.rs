@@ -8,10 +8,10 @@ use heatsink_dynamo::size::scan_item;
 use heatsink_heat::costs::{Cost, RequestKind};
 use heatsink_heat::draw::Chosen;
 
-use super::costing::{Halves, Known, Member, UNIT, shares};
+use super::costing::{Halves, Known, Member, UNIT, consistency, shares};
 use super::items::{Finder, Read, Write, text};
 use super::key_text::{KeyText, key_text};
-use super::{consistency, told::TableCapacity};
+use super::told::TableCapacity;
 use crate::heat::tables::TableKeys;
 use crate::heat::units::thousandths;
 

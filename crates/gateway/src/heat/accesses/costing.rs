@@ -9,6 +9,11 @@ use heatsink_heat::costs::{Cost, CostOf, Costs, RequestKind};
 /// What one unit is, in thousandths: the least that a write costs, and a strong read.
 pub(super) const UNIT: u64 = 1_000;
 
+/// How a read is asked for.
+pub(super) fn consistency(consistent: Option<&[u8]>) -> Consistency {
+    Consistency::of(consistent.is_some_and(|flag| matches!(flag, b"true" | b"\"true\"")))
+}
+
 /// What is known of the cost of an access. Thousandths of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {

@@ -18,7 +18,7 @@ mod transactions;
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use heatsink_dynamo::capacity::{Consistency, write_units};
+use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_env::MonotonicInstant;
@@ -27,7 +27,7 @@ use heatsink_heat::draw::Chosen;
 
 use super::tables::{TableKeys, Tables};
 use super::units::thousandths;
-use costing::{Halves, Known};
+use costing::{Halves, Known, consistency};
 use fate::Fate;
 use items::{Finder, Read, Write};
 use told::Told;
@@ -121,11 +121,6 @@ fn failed(finder: &Finder<'_, '_>, table: &TableKeys, kind: RequestKind, item: &
     let before = scan_item(&there, []).ok()?.bytes;
     let after = if kind == RequestKind::Put { table.ratio.write(item).0 } else { 0 };
     Some(Known::Told(Cost { units: thousandths(write_units(before, after)), deviation: 0 }))
-}
-
-/// How a read is asked for.
-fn consistency(consistent: Option<&[u8]>) -> Consistency {
-    Consistency::of(consistent.is_some_and(|flag| matches!(flag, b"true" | b"\"true\"")))
 }
 
 /// The most items of a request.

@@ -5,10 +5,10 @@ use heatsink_dynamo::{Operation, json};
 use heatsink_heat::costs::{Cost, CostOf, RequestKind};
 use heatsink_trace as trace;
 
-use super::costing::{Halves, Known};
+use super::condition;
+use super::costing::{Halves, Known, consistency};
 use super::items::{Finder, Found, text};
 use super::key_text::key_text;
-use super::{condition, consistency};
 
 /// Adds the access of a Query or a Scan.
 pub(super) fn find<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: &'a [u8]) -> Option<()> {
