@@ -68,12 +68,12 @@ pub struct SlotLoad {
 }
 
 impl SlotLoad {
-    fn halved(&self) -> SlotLoad {
+    fn times(&self, factor: f64) -> SlotLoad {
         SlotLoad {
             slot: self.slot,
-            units: self.units / 2.0,
-            requests: self.requests / 2.0,
-            throttled: self.throttled / 2.0,
+            units: self.units * factor,
+            requests: self.requests * factor,
+            throttled: self.throttled * factor,
         }
     }
 }
@@ -133,6 +133,9 @@ pub struct KeyLoad {
     pub growing: f64,
     /// Which share of the load went to one item.
     pub one_item: f64,
+    /// Which share of the writes only adds to numbers, so that a counter takes them.
+    #[serde(default)]
+    pub added: f64,
     /// Which share of the reads equalled the read before.
     pub same_page: f64,
 }
@@ -144,6 +147,7 @@ impl KeyLoad {
         let of_reads = [self.reads, other.reads];
         let of_all = [self.writes + self.reads, other.writes + other.reads];
         self.growing = weighed([self.growing, other.growing], of_writes);
+        self.added = weighed([self.added, other.added], of_writes);
         self.one_item = weighed([self.one_item, other.one_item], of_all);
         self.same_page = weighed([self.same_page, other.same_page], of_reads);
         self.writes += other.writes;
@@ -182,24 +186,65 @@ impl KeyLoad {
         self.table == other.table && self.index == other.index && self.key == other.key
     }
 
+    /// So many times the rates; shares and sizes stay.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> KeyLoad {
+        KeyLoad {
+            writes: self.writes * factor,
+            reads: self.reads * factor,
+            writes_drawn: self.writes_drawn.times(factor),
+            reads_drawn: self.reads_drawn.times(factor),
+            requests: self.requests * factor,
+            throttled: self.throttled * factor,
+            writes_refused: self.writes_refused.times(factor),
+            reads_refused: self.reads_refused.times(factor),
+            gets: self.gets * factor,
+            slots: self.slots.iter().map(|slot| slot.times(factor)).collect(),
+            queries: self.queries * factor,
+            ..self.clone()
+        }
+    }
+
     /// The mean of this window and another one.
     pub fn mean(&self, other: &KeyLoad) -> KeyLoad {
         let mut sum = self.clone();
         sum.add(other);
-        KeyLoad {
-            writes: sum.writes / 2.0,
-            reads: sum.reads / 2.0,
-            writes_drawn: sum.writes_drawn.times(0.5),
-            reads_drawn: sum.reads_drawn.times(0.5),
-            requests: sum.requests / 2.0,
-            throttled: sum.throttled / 2.0,
-            writes_refused: sum.writes_refused.times(0.5),
-            reads_refused: sum.reads_refused.times(0.5),
-            gets: sum.gets / 2.0,
-            slots: sum.slots.iter().map(SlotLoad::halved).collect(),
-            queries: sum.queries / 2.0,
-            ..sum
+        sum.times(0.5)
+    }
+
+    /// The units of its reads, or of its writes.
+    pub fn units(&self, kind: Kind) -> f64 {
+        match kind {
+            Kind::Write => self.writes,
+            Kind::Read => self.reads,
         }
+    }
+
+    /// What of them was drawn.
+    pub fn drawn(&self, kind: Kind) -> Drawn {
+        match kind {
+            Kind::Write => self.writes_drawn,
+            Kind::Read => self.reads_drawn,
+        }
+    }
+
+    /// The units at least.
+    pub fn least(&self, kind: Kind) -> f64 {
+        (self.units(kind) - self.drawn(kind).below()).max(0.0)
+    }
+
+    /// What became of its reads, or of its writes. Where that is not known apart, what became of
+    /// all its requests is taken for both.
+    pub fn refused(&self, kind: Kind) -> Refused {
+        let known = match kind {
+            Kind::Write => self.writes_refused,
+            Kind::Read => self.reads_refused,
+        };
+        let is_told = self.writes_refused.requests + self.reads_refused.requests > 0.0;
+        if is_told || self.units(kind) <= 0.0 {
+            return known;
+        }
+        Refused { requests: self.requests, throttled: self.throttled, ..Refused::default() }
     }
 
     /// Takes what a detector counted of the key's reads, or of its writes.
@@ -254,9 +299,16 @@ impl KeyLoad {
             reads: self.reads,
             write_error: self.writes_drawn.below().min(self.writes),
             read_error: self.reads_drawn.below().min(self.reads),
+            gets: self.gets.min(self.reads),
             queries: self.queries,
             page: self.page,
             throttled: if self.requests > 0.0 { (self.throttled / self.requests).min(1.0) } else { 0.0 },
+            writes_by_partition: self.writes_refused.share(self.writes_refused.by_partition),
+            reads_by_partition: self.reads_refused.share(self.reads_refused.by_partition),
+            by_index: self.writes_refused.share(self.writes_refused.by_index),
+            beside: 0.0,
+            crowded: 0,
+            of_index: self.index.is_some(),
             item_bytes: self.item_bytes,
             growing: self.growing,
             one_item: self.one_item,

@@ -4,16 +4,25 @@
 //! Not here: how heat is measured, shard counts by given rates ([`shards`](crate::advise)), when
 //! advice is acted on ([`policy`](crate::policy)).
 
+mod count;
+mod evidence;
+mod finding;
 mod observed;
 mod split;
+mod words;
 
 use serde::Serialize;
 
 use crate::shards::assumed_partitions;
 use crate::{Asked, Costs, DEFAULT_RISK, PARTITION_READS, PARTITION_WRITES, advise, assess, units_per_write};
 
+pub(crate) use count::{Each, fewest_shards};
+pub(crate) use evidence::{asked_of, is_alone};
+pub use finding::Finding;
 pub use observed::Observed;
 pub use split::Split;
+use words::percent;
+pub(crate) use words::{load, of};
 
 /// A key is near a ceiling from this share of it on.
 pub const NEAR: f64 = 0.7;
@@ -51,6 +60,8 @@ pub enum Action {
 /// Advice on one key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
+    /// What it is that burns.
+    pub finding: Finding,
     /// What to do.
     #[serde(flatten)]
     pub action: Action,
@@ -79,37 +90,14 @@ impl Diagnosis {
 }
 
 impl Observed {
-    /// Which share of a partition's write units and read units the key's busiest partition takes,
-    /// if no two of its shards share one.
-    fn filled(&self) -> (f64, f64) {
-        let shards = f64::from(self.shards.max(1));
-        (self.peak_writes.max(self.writes) / shards / PARTITION_WRITES, self.reads / shards / PARTITION_READS)
-    }
-
-    /// The same load, at least.
-    fn least(&self) -> Observed {
-        let less = |rate: f64, error: f64| (rate - error).max(0.0);
-        Observed {
-            writes: less(self.writes, self.write_error),
-            peak_writes: less(self.peak_writes, self.write_error),
-            reads: less(self.reads, self.read_error),
-            ..*self
-        }
-    }
-
-    /// Whether it is certainly near a ceiling, or over one.
-    pub fn is_hot(&self) -> bool {
-        let least = self.least();
-        let (writes, reads) = least.filled();
-        writes.max(reads) >= NEAR || (self.throttled >= THROTTLED && least.writes + least.reads >= 1.0)
-    }
-
-    fn asked(&self) -> Asked {
+    /// The same for the risk by shard counts ([`advise`]).
+    fn as_asked(&self) -> Asked {
         let item_bytes = self.item_bytes.clamp(1, 409_600);
         let unit = units_per_write(item_bytes);
         let asked = Asked {
             writes: self.writes / unit,
-            peak: self.peak_writes.max(self.writes) / unit,
+            // Requests for single items are spread as writes are.
+            peak: self.asked_writes().max(self.asked_gets() * PARTITION_WRITES / PARTITION_READS) / unit,
             reads: self.queries,
             item_bytes,
             page: self.page.max(1),
@@ -129,11 +117,13 @@ pub fn diagnose(seen: &Observed) -> Diagnosis {
 
 /// Advises on a key. The sentence begins with `subject`: who or what takes the load.
 pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
-    let asked = seen.asked();
+    let asked = seen.as_asked();
     let now = assess(&asked, seen.shards.max(1));
     let split = Split::of(seen);
-    let (writes, reads) = seen.filled();
+    let finding = Finding::of(seen);
+    let load = load(subject, seen);
     let plain = |action, sentence| Diagnosis {
+        finding,
         action,
         sentence,
         split,
@@ -142,39 +132,33 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
         dollars_more_a_day: None,
         risk: None,
     };
-    let load = load(subject, seen);
-    if !seen.is_hot() {
-        let sentence = if writes.max(reads) >= NEAR {
-            format!("{load}, by so few requests that were counted that it may be much less")
-        } else {
-            format!(
-                "{load}: no partition is near its ceiling. Shards would make reads dearer and nothing faster"
-            )
-        };
-        return plain(Action::Leave, sentence);
-    }
-    if writes < NEAR && seen.same_page >= MOST && reads >= NEAR {
-        let share = percent(seen.same_page);
-        let sentence = format!(
-            "{load}, and {share} of the reads ask for what the read before asked for. A cache of a second answers them"
-        );
-        return plain(Action::Cache, sentence);
-    }
-    if matches!(split, Split::OneItem | Split::NoSortKey) {
-        let sentence = format!("{load}, {}. {}", split.words(), one_item(seen));
-        return plain(Action::ChangeItem, sentence);
+    match finding {
+        Finding::Cool if seen.filled().0.max(seen.filled().1) >= NEAR => {
+            let sentence =
+                format!("{load}, by so few requests that were counted that it may be much less");
+            return plain(Action::Leave, sentence);
+        }
+        Finding::Cool | Finding::Neighbour | Finding::Limit => {
+            return plain(Action::Leave, format!("{load}{}", of(finding, seen)));
+        }
+        Finding::RepeatedPage => {
+            return plain(Action::Cache, format!("{load}{}", of(finding, seen)));
+        }
+        Finding::Item => {
+            let sentence = format!("{load}, {}. {}", split.words(), words::one_item(seen));
+            return plain(Action::ChangeItem, sentence);
+        }
+        Finding::IndexValue if !seen.of_index => {
+            return plain(Action::Leave, format!("{load}{}", of(finding, seen)));
+        }
+        Finding::Key | Finding::IndexValue | Finding::SharedPartition | Finding::CrowdedShard => {}
     }
     let advice = advise(asked);
     let wanted = advice.recommended.filter(|row| row.shards > seen.shards.max(1));
     let Some(row) = wanted else {
-        // Its shards are enough, and it is throttled: by two shards on one partition, or by the
-        // table's own limit.
         if assess(&asked, seen.shards.max(1)).risk <= asked.risk {
-            let sentence = format!(
-                "{load}, which its {} shards carry. What is throttled is another limit: the table's or the account's",
-                seen.shards.max(1)
-            );
-            return plain(Action::Leave, sentence);
+            // The shards are enough, but not where they lie.
+            return plain(Action::Leave, format!("{load}{}", of(finding, seen)));
         }
         let sentence = format!(
             "{load}. No shard count carries it with {} partitions: spread it over several keys",
@@ -195,6 +179,7 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
     );
     let action = if split == Split::InMinutes { Action::Wait { shards } } else { Action::Shard { shards } };
     Diagnosis {
+        finding,
         action,
         sentence,
         split,
@@ -202,46 +187,6 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
         then: Some(row.costs),
         dollars_more_a_day: Some(dollars),
         risk: Some(row.risk),
-    }
-}
-
-/// What the key takes of a partition, in words.
-fn load(subject: &str, seen: &Observed) -> String {
-    let over = match seen.shards {
-        0 | 1 => "one partition".to_owned(),
-        shards => format!("{shards} shards"),
-    };
-    let (writes, reads) = seen.filled();
-    let (units, kind, ceiling) = if writes >= reads {
-        (seen.peak_writes.max(seen.writes), "write", PARTITION_WRITES)
-    } else {
-        (seen.reads, "read", PARTITION_READS)
-    };
-    let throttled = if seen.throttled >= THROTTLED {
-        format!(", {} throttled", percent(seen.throttled))
-    } else {
-        String::new()
-    };
-    format!("{subject} takes {units:.0} {kind} units a second on {over} of {ceiling:.0} each{throttled}")
-}
-
-fn one_item(seen: &Observed) -> &'static str {
-    if seen.writes > 0.0 && !seen.sort_key {
-        "If it is a number that is only added to, `heatsink reshard start TABLE KEY --strategy counter --attribute NAME --shards N` spreads it; if not, write \
-         it less often"
-    } else {
-        "Shards spread items, not one item: write it less often, or cache its reads"
-    }
-}
-
-/// A share from 0 to 1 in percent, never rounded to all or nothing.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent {
-        ..=0.0 => "0 %".to_owned(),
-        ..1.0 => "less than 1 %".to_owned(),
-        99.0..100.0 => format!("{:.1} %", (percent * 10.0).floor() / 10.0),
-        _ => format!("{percent:.0} %"),
     }
 }
 

@@ -15,12 +15,27 @@ pub struct Observed {
     pub write_error: f64,
     /// By how much the read units may be less.
     pub read_error: f64,
+    /// Of the read units: those of requests for single items, which shards spread evenly.
+    pub gets: f64,
     /// Queries a second, each of `page` items in order.
     pub queries: f64,
     /// Items of such a Query.
     pub page: u32,
     /// Which share of the requests the store throttled; from 0 to 1.
     pub throttled: f64,
+    /// Which share of the writes a partition of the table refused, or of the index that it is a
+    /// value of.
+    pub writes_by_partition: f64,
+    /// The same of the reads.
+    pub reads_by_partition: f64,
+    /// Which share of a table key's writes a partition of an index refused.
+    pub by_index: f64,
+    /// Units a second of other keys on the partition that refuses it, as far as they are known.
+    pub beside: f64,
+    /// How many of its shards burn while the others are cool.
+    pub crowded: u16,
+    /// Whether it is a value of a global index.
+    pub of_index: bool,
     /// Bytes of an item.
     pub item_bytes: u32,
     /// Which share of the writes had a sort key above all before; from 0 to 1.

@@ -28,7 +28,7 @@ pub enum Split {
 
 impl Split {
     /// Of a key that was seen so.
-    pub(super) fn of(seen: &Observed) -> Self {
+    pub(crate) fn of(seen: &Observed) -> Self {
         match seen {
             Observed { sort_key: false, .. } => Split::NoSortKey,
             Observed { one_item, .. } if *one_item >= ONE_ITEM => Split::OneItem,

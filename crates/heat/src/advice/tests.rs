@@ -26,7 +26,7 @@ fn viral() -> Observed {
 fn a_viral_key_is_sharded_as_the_command_recommends() {
     let seen = Observed { growing: 1.0, ..viral() };
     let diagnosis = diagnose(&seen);
-    let recommended = advise(seen.asked()).recommended.map(|row| row.shards);
+    let recommended = advise(seen.as_asked()).recommended.map(|row| row.shards);
     assert_eq!(diagnosis.action, Action::Shard { shards: recommended.unwrap() });
     assert_eq!(diagnosis.split, Split::GrowingSortKey);
     assert!(diagnosis.dollars_more_a_day.unwrap() > 0.0);

@@ -1,0 +1,225 @@
+//! Which keys fill a partition together, and which of them have to change.
+//!
+//! A piece is a whole key or one shard of a key. All pieces on one partition are refused with the
+//! same share. Where partitions are known, pieces are grouped by them. Where they are not, pieces
+//! that are refused alike, and that together ask for what such a partition is asked for, are taken
+//! to lie on one.
+//!
+//! Not here: how many shards a key then gets, and where (`plan`, `placing`).
+
+use super::share::Share;
+use crate::advice::{asked_of, is_alone};
+
+/// No more than this share of a partition is filled on purpose.
+pub(super) const MOST_FILLED: f64 = 0.9;
+/// Below this share of a partition a piece is not worth a change.
+const WORTH: f64 = 0.1;
+/// Below this share of what the partition is asked for, a piece is attached to a larger one that
+/// is refused alike.
+const SMALL: f64 = 0.25;
+
+/// A whole key, or one shard of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    /// The place of its key among the keys that are looked at.
+    pub(super) key: usize,
+    pub(super) shard: usize,
+    /// Whether it is all of the key.
+    pub(super) is_whole: bool,
+    /// Units a second, of the kind that burns.
+    pub(super) units: f64,
+    pub(super) refused: Share,
+    /// Whether it certainly burns.
+    pub(super) burns: bool,
+    /// Whether it may take another slot now.
+    pub(super) can_leave: bool,
+    /// Whether its key may get more shards now.
+    pub(super) can_grow: bool,
+    /// Whether its key changed a short while ago.
+    pub(super) is_new: bool,
+    /// The partition that it lies on, where known.
+    pub(super) partition: Option<usize>,
+}
+
+/// What becomes of a piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Fate {
+    /// What other pieces ask of its partition. Units a second.
+    pub(super) beside: f64,
+    /// Its key needs more shards.
+    pub(super) grows: bool,
+    /// It needs another slot.
+    pub(super) leaves: bool,
+}
+
+/// What becomes of each piece. `load`: what a known partition is asked for.
+pub(super) fn fates(pieces: &[Piece], ceiling: f64, load: impl Fn(usize) -> f64) -> Vec<Fate> {
+    let mut fates = vec![Fate::default(); pieces.len()];
+    for Crowd { members, asked } in crowds(pieces, ceiling, load) {
+        settle(pieces, &members, asked, ceiling, &mut fates);
+    }
+    fates
+}
+
+/// Pieces on one partition, and what it is asked for.
+struct Crowd {
+    members: Vec<usize>,
+    asked: f64,
+}
+
+fn crowds(pieces: &[Piece], ceiling: f64, load: impl Fn(usize) -> f64) -> Vec<Crowd> {
+    let mut open: Vec<usize> = (0..pieces.len()).collect();
+    open.sort_by(|a, b| pieces[*b].units.total_cmp(&pieces[*a].units));
+    let mut crowds = Vec::new();
+    while let Some(at) = open.iter().position(|at| pieces[*at].burns) {
+        let first = &pieces[open[at]];
+        let by_refusal = asked_of(ceiling, first.refused.share);
+        let members = match first.partition {
+            Some(partition) => taken(&mut open, |one| pieces[one].partition == Some(partition)),
+            None => alike(pieces, &mut open, by_refusal),
+        };
+        let sum: f64 = members.iter().map(|one| pieces[*one].units).sum();
+        let asked = first.partition.map_or(by_refusal.max(sum), |partition| sum.max(load(partition)));
+        crowds.push(Crowd { members, asked });
+    }
+    crowds
+}
+
+/// Takes those out for which that is so, in their order.
+fn taken(open: &mut Vec<usize>, is_one: impl Fn(usize) -> bool) -> Vec<usize> {
+    let (members, rest) = open.iter().partition(|one| is_one(**one));
+    *open = rest;
+    members
+}
+
+/// The largest burning piece, and those that are refused like it and may lie beside it.
+fn alike(pieces: &[Piece], open: &mut Vec<usize>, asked: f64) -> Vec<usize> {
+    let mut sum = 0.0;
+    let mut first: Option<&Piece> = None;
+    let mut members = Vec::new();
+    open.retain(|at| {
+        let piece = &pieces[*at];
+        let Some(first) = first.filter(|_| piece.burns) else {
+            if piece.burns {
+                (first, sum) = (Some(piece), piece.units);
+                members.push(*at);
+            }
+            return !piece.burns;
+        };
+        let fits = sum + piece.units <= asked / ALIKE || piece.units < SMALL * asked;
+        let is_alike = piece.refused.is_near(first.refused) && (piece.key != first.key || !first.is_whole);
+        let joins = is_alike && fits && !is_alone(piece.units, asked);
+        if joins {
+            sum += piece.units;
+            members.push(*at);
+        }
+        !joins
+    });
+    members
+}
+
+/// How near the sum of pieces on one partition has to be to what it is asked for.
+const ALIKE: f64 = 0.85;
+
+/// Says who changes, so that the partition is filled to no more than [`MOST_FILLED`].
+fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: &mut [Fate]) {
+    let room = MOST_FILLED * ceiling;
+    let mut left = asked;
+    let mut grown = 0.0;
+    for (nth, at) in members.iter().enumerate() {
+        let piece = &pieces[*at];
+        // What nobody is known to ask for is taken to be the whole key's that burns alone.
+        let is_only = members.len() == 1 && piece.is_whole && piece.partition.is_none();
+        let units = if is_only { asked } else { piece.units };
+        fates[*at].beside = (asked - units).max(0.0);
+        if units >= room && piece.can_grow {
+            // The first one keeps its slot, if there is room beside the others.
+            let others = asked - units;
+            fates[*at].grows = true;
+            fates[*at].leaves = piece.can_leave && (nth > 0 || others > room / 2.0);
+            left -= units;
+            grown += if fates[*at].leaves { 0.0 } else { room / 2.0 };
+        }
+    }
+    left += if left > 0.0 { grown.min(room - left).max(0.0) } else { 0.0 };
+    let mut leavers: Vec<usize> = members
+        .iter()
+        .copied()
+        .filter(|at| pieces[*at].can_leave && !fates[*at].grows && pieces[*at].units >= WORTH * ceiling)
+        .collect();
+    // What came last goes first; of equals the smallest one that suffices, else the largest.
+    while left > room && !leavers.is_empty() {
+        let suffices = |at: &usize| left - pieces[*at].units <= room;
+        let order = |at: &usize| {
+            let units = pieces[*at].units;
+            (!pieces[*at].is_new, !suffices(at), if suffices(at) { units } else { -units })
+        };
+        let next = (0..leavers.len()).min_by(|a, b| {
+            let (a, b) = (order(&leavers[*a]), order(&leavers[*b]));
+            (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2))
+        });
+        let Some(at) = next.map(|next| leavers.swap_remove(next)) else { break };
+        fates[at].leaves = true;
+        left -= pieces[at].units;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A whole key of so many units, of which that share is refused.
+    fn piece(key: usize, units: f64, share: f64) -> Piece {
+        Piece {
+            key,
+            shard: 0,
+            is_whole: true,
+            units,
+            refused: Share { share, measured_on: 1_000.0 },
+            burns: share >= 0.01,
+            can_leave: true,
+            can_grow: true,
+            is_new: false,
+            partition: None,
+        }
+    }
+
+    /// Which grow, and which leave.
+    fn changes(pieces: &[Piece]) -> (Vec<usize>, Vec<usize>) {
+        let fates = fates(pieces, 1_000.0, |_| 0.0);
+        let those = |is: fn(&Fate) -> bool| (0..fates.len()).filter(|at| is(&fates[*at])).collect();
+        (those(|fate| fate.grows), those(|fate| fate.leaves))
+    }
+
+    #[test]
+    fn a_key_over_the_ceiling_grows_and_its_neighbour_stays() {
+        // 1,540 units: a third is refused.
+        assert_eq!(changes(&[piece(0, 1_500.0, 0.35), piece(1, 40.0, 0.35)]), (vec![0], vec![]));
+        let ten: Vec<Piece> = (0..10).map(|key| piece(key, 1_100.0, 0.09)).collect();
+        assert_eq!(changes(&ten), ((0..10).collect(), vec![]));
+    }
+
+    #[test]
+    fn of_two_below_the_ceiling_one_leaves() {
+        assert_eq!(changes(&[piece(0, 700.0, 0.286), piece(1, 700.0, 0.286)]).1.len(), 1);
+        assert_eq!(changes(&[piece(0, 880.0, 0.2), piece(1, 370.0, 0.2)]), (vec![], vec![1]));
+        // What came last goes, though it is the larger one.
+        let new = Piece { is_new: true, ..piece(0, 880.0, 0.2) };
+        assert_eq!(changes(&[new, piece(1, 370.0, 0.2)]), (vec![], vec![0]));
+    }
+
+    #[test]
+    fn what_may_not_change_is_left_and_others_go() {
+        let barred = Piece { can_grow: false, can_leave: false, ..piece(0, 1_500.0, 0.45) };
+        assert_eq!(changes(&[barred, piece(1, 320.0, 0.45)]), (vec![], vec![1]));
+    }
+
+    #[test]
+    fn known_partitions_group_what_lies_on_them() {
+        let on = |partition, piece: Piece| Piece { partition: Some(partition), ..piece };
+        let pieces = [on(3, piece(0, 700.0, 0.286)), on(4, piece(1, 700.0, 0.286)), on(3, piece(2, 600.0, 0.286))];
+        let fates = fates(&pieces, 1_000.0, |partition| if partition == 4 { 1_400.0 } else { 1_300.0 });
+        assert_eq!(fates.iter().map(|fate| fate.leaves).collect::<Vec<_>>(), [false, true, true]);
+        assert!((fates[1].beside - 700.0).abs() < 1e-9, "{fates:?}");
+    }
+}

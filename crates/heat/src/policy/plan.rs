@@ -1,0 +1,125 @@
+//! What one key gets: how many shards, and in which slots.
+
+use std::collections::BTreeSet;
+
+use super::crowds::Fate;
+use super::decision::Change;
+use super::facts::Units;
+use super::judged::Judged;
+use super::placing::{Ground, lowest};
+use super::reason::Reason;
+use crate::advice::fewest_shards;
+use crate::units_per_write;
+
+/// Each shard is to take this share of a partition, where it is not known what else is there.
+pub(super) const FILLED: f64 = 0.75;
+/// After each second change that did not help, shards are to take so much less.
+const SMALLER: f64 = 2.0 / 3.0;
+/// Capacity units of a partition that the move of one item of a kilobyte takes.
+const UNITS_PER_ITEM: f64 = 10.0;
+/// Where a key's items are not known, it is taken to have so many.
+const ITEMS: u64 = 1_000;
+/// For so long a change has to pay for what it moves.
+const PAYS_WITHIN: f64 = 3_600.0;
+
+/// A change of one key.
+pub(super) struct Plan {
+    pub(super) change: Change,
+    /// The slot of each shard.
+    pub(super) slots: Vec<u16>,
+    /// What each shard is asked for then.
+    pub(super) each: Units,
+    /// Slots that it gives up because they burn.
+    pub(super) left: Vec<u16>,
+    /// The capacity units of the move.
+    pub(super) units: f64,
+}
+
+/// Plans the change of a key. `fates`: of its pieces, by shard. `used`: slots that burned before.
+/// `rounds`: how often it changed of late.
+pub(super) fn plan(
+    judged: &Judged,
+    fates: &[Fate],
+    used: &BTreeSet<u16>,
+    rounds: usize,
+    ground: Option<&Ground<'_>>,
+) -> Result<Plan, Reason> {
+    let facts = &judged.facts;
+    let (settings, slots) = (&facts.settings, &facts.slots);
+    let now = u16::try_from(slots.len()).unwrap_or(u16::MAX).max(1);
+    let grows = fates.iter().any(|fate| fate.grows);
+    let leaves = |shard: usize| fates.get(shard).is_some_and(|fate| fate.leaves);
+    let makes_counter = grows && judged.can_count();
+    let names_slots = facts.names_slots && !makes_counter;
+    let filled = FILLED * SMALLER.powi(i32::try_from(rounds / 2).unwrap_or(i32::MAX));
+    let least = if grows || !names_slots {
+        fewest_shards(&judged.seen, filled).ok_or(Reason::SeveralKeys)?.max(now + 1)
+    } else {
+        // A whole key that leaves may need two shards where it lands.
+        fewest_shards(&judged.seen, filled.max(FILLED)).filter(|_| now == 1).unwrap_or(now).max(now)
+    };
+    let most = settings.most.max(1);
+    if least.max(settings.fewest) > now && now >= most {
+        return Err(Reason::MostShards);
+    }
+    let least = least.max(settings.fewest).min(most);
+    let keep: Vec<Option<u16>> =
+        slots.iter().enumerate().map(|(shard, slot)| Some(*slot).filter(|_| !leaves(shard))).collect();
+    let taken: BTreeSet<u16> = slots.iter().chain(used).copied().collect();
+    let each = |shards| judged.each(shards);
+    let key = &judged.name.key;
+    let new = match ground {
+        // Counters are laid out otherwise, and values of indexes have the first slots.
+        _ if makes_counter => (0..least).collect(),
+        Some(ground) if names_slots => {
+            ground.place(key, &keep, &taken, least_placed(judged, now, least, grows)..=most, each).ok_or(Reason::SeveralKeys)?
+        }
+        Some(ground) => {
+            (0..ground.place_first(key, least..=most, each).ok_or(Reason::SeveralKeys)?).collect()
+        }
+        None if names_slots => lowest(&keep, least, &taken).ok_or(Reason::SeveralKeys)?,
+        None => (0..least).collect(),
+    };
+    let shards = u16::try_from(new.len()).unwrap_or(u16::MAX);
+    let left = slots.iter().filter(|slot| !new.contains(slot)).copied().collect();
+    let units = moved(slots, &new) * units_of_move(facts.items.unwrap_or(ITEMS), judged.seen.item_bytes);
+    let change = match (&judged.name.index, makes_counter) {
+        (Some(_), _) => Change::IndexValue { shards },
+        (None, true) => Change::Counter { shards },
+        (None, false) => {
+            let is_plain = new.iter().copied().eq(0..shards);
+            Change::Shards { shards, slots: (!is_plain).then(|| new.clone()) }
+        }
+    };
+    Ok(Plan { change, slots: new, each: each(shards), left, units })
+}
+
+/// Where partitions are known, shards may be as large as a cool one takes.
+fn least_placed(judged: &Judged, now: u16, least: u16, grows: bool) -> u16 {
+    let fewest = fewest_shards(&judged.seen, super::crowds::MOST_FILLED).unwrap_or(least);
+    let fewest = if grows { fewest.max(now + 1) } else { fewest.max(now) };
+    fewest.max(judged.facts.settings.fewest).min(least)
+}
+
+/// Which share of the key's items moves from some slots to others.
+#[allow(clippy::cast_precision_loss, reason = "at most 1,000")]
+fn moved(from: &[u16], to: &[u16]) -> f64 {
+    // Shard indexes stay: of N shards that become M, one in M stays in each of the first N.
+    let most = from.len().max(to.len()).max(1);
+    let stays = from.iter().zip(to).filter(|(from, to)| from == to).count();
+    1.0 - stays as f64 / most as f64
+}
+
+/// Whether what is refused within an hour is more than what the move takes. A tenth of the load is
+/// charged where less is refused.
+pub(super) fn pays(judged: &Judged, units: f64) -> bool {
+    let load = judged.seen.asked_writes() + judged.seen.asked_reads();
+    judged.facts.items.is_none() || load * judged.seen.throttled.max(0.1) * PAYS_WITHIN >= units
+}
+
+/// The capacity units that it takes to move so many items of so many bytes.
+pub fn units_of_move(items: u64, item_bytes: u32) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "items, far below 2^52")]
+    let items = items as f64;
+    items * UNITS_PER_ITEM * units_per_write(item_bytes.clamp(1, 409_600))
+}
