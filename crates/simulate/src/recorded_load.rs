@@ -154,8 +154,8 @@ impl<'a> Seen<'a> {
             shards: 1,
             sort_key: self.writes == 0.0 || !self.item.is_empty(),
             local_index: known.is_some_and(|known| known.local_indexes),
-            items: None,
             partitions: known.and_then(partitions),
+            ..Observed::default()
         }
     }
 }

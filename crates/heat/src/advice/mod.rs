@@ -134,8 +134,7 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
     };
     match finding {
         Finding::Cool if seen.filled().0.max(seen.filled().1) >= NEAR => {
-            let sentence =
-                format!("{load}, by so few requests that were counted that it may be much less");
+            let sentence = format!("{load}, by so few requests that were counted that it may be much less");
             return plain(Action::Leave, sentence);
         }
         Finding::Cool | Finding::Neighbour | Finding::Limit => {

@@ -94,7 +94,7 @@ proptest! {
     ) {
         let seen = Observed {
             writes, peak_writes: writes * over, reads, write_error: writes * error, read_error: reads * error, queries, page: 100, throttled, item_bytes, growing, one_item, same_page, shards, sort_key,
-            local_index, items: None, partitions,
+            local_index, items: None, partitions, ..Observed::default()
         };
         let diagnosis = diagnose(&seen);
         if let Some(wanted) = diagnosis.shards() {

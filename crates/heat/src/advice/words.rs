@@ -43,7 +43,9 @@ pub(crate) fn of(finding: Finding, seen: &Observed) -> String {
         Finding::Item => ", on one item".to_owned(),
         Finding::RepeatedPage => {
             let share = percent(seen.same_page);
-            format!(", and {share} of the reads ask for what the read before asked for. A cache of a second answers them")
+            format!(
+                ", and {share} of the reads ask for what the read before asked for. A cache of a second answers them"
+            )
         }
         Finding::SharedPartition => {
             format!(", and other keys take {:.0} of the same partition", seen.beside)

@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn it_fills_up_and_is_given_back() {
         let (mut budgets, mut now) = (Budgets::default(), MonotonicInstant(0));
-        let mut take = |budgets: &mut Budgets, now, units| budgets.take(now, "t", units, 3_600.0);
+        let take = |budgets: &mut Budgets, now, units| budgets.take(now, "t", units, 3_600.0);
         assert_eq!(take(&mut budgets, now, 3_601.0), Err(Reason::BudgetTooSmall));
         assert_eq!(take(&mut budgets, now, 3_000.0), Ok(()));
         assert_eq!(take(&mut budgets, now, 601.0), Err(Reason::BudgetUsedUp));

@@ -14,6 +14,9 @@ use crate::advice::{asked_of, is_alone};
 pub(super) const MOST_FILLED: f64 = 0.9;
 /// Below this share of a partition a piece is not worth a change.
 const WORTH: f64 = 0.1;
+/// A refused share that was measured on fewer requests says that a key burns, not how much it asks
+/// for.
+const ENOUGH: f64 = 50.0;
 /// Below this share of what the partition is asked for, a piece is attached to a larger one that
 /// is refused alike.
 const SMALL: f64 = 0.25;
@@ -130,6 +133,7 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
         let piece = &pieces[*at];
         // What nobody is known to ask for is taken to be the whole key's that burns alone.
         let is_only = members.len() == 1 && piece.is_whole && piece.partition.is_none();
+        let is_only = is_only && piece.refused.measured_on >= ENOUGH;
         let units = if is_only { asked } else { piece.units };
         fates[*at].beside = (asked - units).max(0.0);
         if units >= room && piece.can_grow {
@@ -145,7 +149,9 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
     let mut leavers: Vec<usize> = members
         .iter()
         .copied()
-        .filter(|at| pieces[*at].can_leave && !fates[*at].grows && pieces[*at].units >= WORTH * ceiling)
+        // What fills a partition by itself fills any.
+        .filter(|at| (WORTH * ceiling..room).contains(&pieces[*at].units))
+        .filter(|at| pieces[*at].can_leave && !fates[*at].grows)
         .collect();
     // What came last goes first; of equals the smallest one that suffices, else the largest.
     while left > room && !leavers.is_empty() {
@@ -217,7 +223,8 @@ mod tests {
     #[test]
     fn known_partitions_group_what_lies_on_them() {
         let on = |partition, piece: Piece| Piece { partition: Some(partition), ..piece };
-        let pieces = [on(3, piece(0, 700.0, 0.286)), on(4, piece(1, 700.0, 0.286)), on(3, piece(2, 600.0, 0.286))];
+        let pieces =
+            [on(3, piece(0, 700.0, 0.286)), on(4, piece(1, 700.0, 0.286)), on(3, piece(2, 600.0, 0.286))];
         let fates = fates(&pieces, 1_000.0, |partition| if partition == 4 { 1_400.0 } else { 1_300.0 });
         assert_eq!(fates.iter().map(|fate| fate.leaves).collect::<Vec<_>>(), [false, true, true]);
         assert!((fates[1].beside - 700.0).abs() < 1e-9, "{fates:?}");

@@ -28,7 +28,12 @@ pub(super) struct Hot {
 
 impl Hot {
     /// What follows from one more window; `None`: it does not burn.
-    pub(super) fn next(before: Option<Hot>, now: MonotonicInstant, load: &KeyLoad, shards: usize) -> Option<Hot> {
+    pub(super) fn next(
+        before: Option<Hot>,
+        now: MonotonicInstant,
+        load: &KeyLoad,
+        shards: usize,
+    ) -> Option<Hot> {
         let burns = burns(load, shards);
         let Some(before) = before else {
             return burns.then(|| Hot { since: now, windows: 0.0, mean: load.clone(), quiet: 0 });

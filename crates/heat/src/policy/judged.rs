@@ -68,7 +68,13 @@ impl Judged {
     }
 
     /// Its shards, or the whole key, as pieces. `key`: its place. `may`: whether it may change now.
-    pub(super) fn pieces(&self, key: usize, may: bool, is_new: bool, ground: Option<&Ground<'_>>) -> Vec<Piece> {
+    pub(super) fn pieces(
+        &self,
+        key: usize,
+        may: bool,
+        is_new: bool,
+        ground: Option<&Ground<'_>>,
+    ) -> Vec<Piece> {
         let (slots, load) = (&self.facts.slots, &self.hot.mean);
         #[allow(clippy::cast_precision_loss, reason = "at most 1,000")]
         let count = slots.len().max(1) as f64;
@@ -91,7 +97,6 @@ impl Judged {
                 None if units > 0.0 && slots.len() > 1 => (0.0, Share::default()),
                 None => (1.0 / count, self.refused),
             };
-            let spreads = self.seen.one_item < MOST && self.seen.same_page < MOST;
             Piece {
                 key,
                 shard,
@@ -100,7 +105,7 @@ impl Judged {
                 refused,
                 burns: !self.limit && (refused.least() >= THROTTLED || is_over),
                 can_leave: may && self.facts.names_slots,
-                can_grow: may && (spreads || self.can_count()),
+                can_grow: may && (self.is_spread() || self.can_count()),
                 is_new,
                 partition: ground.map(|ground| ground.partition(&self.name.key, slot)),
             }
@@ -118,6 +123,14 @@ impl Judged {
     /// Whether it is certain that it is refused at all.
     pub(super) fn is_certain(&self) -> bool {
         self.hot.share(self.kind, self.seen.throttled).least() >= THROTTLED
+    }
+
+    /// Whether more shards spread it: it is neither one item's load nor one page's.
+    pub(super) fn is_spread(&self) -> bool {
+        match self.kind {
+            Kind::Write => self.seen.one_item < MOST && self.seen.sort_key,
+            Kind::Read => self.seen.same_page < MOST && self.seen.sort_key,
+        }
     }
 
     /// Whether it is one item that a counter takes.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use heatsink_env::MonotonicInstant;
 
+use super::Policy;
 use super::crowds::{Fate, Piece, fates};
 use super::decision::{Change, Decision, KeyName, LeftAlone, Looked};
 use super::facts::{Facts, KeyFacts};
@@ -13,7 +14,6 @@ use super::judged::{Judged, totals};
 use super::placing::Ground;
 use super::plan::{Plan, pays, plan};
 use super::reason::Reason;
-use super::Policy;
 use crate::KeyLoad;
 use crate::advice::{Finding, load as load_words, of as finding_words};
 use crate::detect::Kind;
@@ -86,7 +86,8 @@ impl Policy {
             }
             let Some(partitions) = facts.partitions(&name.table, name.index.as_deref()) else { continue };
             let mut ground = Ground::of(partitions);
-            let pending = self.keys.iter().filter(|(other, _)| other.table == place.0 && other.index == place.1);
+            let pending =
+                self.keys.iter().filter(|(other, _)| other.table == place.0 && other.index == place.1);
             for (name, (slots, each)) in
                 pending.filter_map(|(name, state)| Some((name, state.pending.as_ref()?)))
             {
@@ -218,7 +219,8 @@ impl Policy {
             Some((_, of, why)) if *of == reason && !why.is_empty() => format!("{}: {why}", reason.words()),
             _ => reason.words().to_owned(),
         };
-        let said = if reason == Reason::NotYetCertain { String::new() } else { finding_words(finding, &one.seen) };
+        let said =
+            if reason == Reason::NotYetCertain { String::new() } else { finding_words(finding, &one.seen) };
         Some(LeftAlone {
             name: one.name.clone(),
             since: one.since(),
@@ -266,7 +268,13 @@ fn why_it_stays(one: &Judged) -> Reason {
     match one.finding() {
         Finding::RepeatedPage => Reason::RepeatedPage,
         Finding::Item if one.facts.settings.counters => Reason::OneItem,
-        Finding::Item => if one.hot.mean.added >= 0.5 { Reason::CountersOff } else { Reason::OneItem },
+        Finding::Item => {
+            if one.hot.mean.added >= 0.5 {
+                Reason::CountersOff
+            } else {
+                Reason::OneItem
+            }
+        }
         _ => Reason::AnotherKey,
     }
 }
@@ -292,5 +300,12 @@ fn decision(one: &Judged, plan: &Plan) -> Decision {
     };
     let sentence =
         format!("{}{}. It gets {what}", load_words("It", &one.seen), finding_words(finding, &one.seen));
-    Decision { name: one.name.clone(), change: plan.change.clone(), finding, sentence, units: plan.units, seen: one.seen }
+    Decision {
+        name: one.name.clone(),
+        change: plan.change.clone(),
+        finding,
+        sentence,
+        units: plan.units,
+        seen: one.seen,
+    }
 }

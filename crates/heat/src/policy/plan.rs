@@ -56,7 +56,8 @@ pub(super) fn plan(
         fewest_shards(&judged.seen, filled).ok_or(Reason::SeveralKeys)?.max(now + 1)
     } else {
         // A whole key that leaves may need two shards where it lands.
-        fewest_shards(&judged.seen, filled.max(FILLED)).filter(|_| now == 1).unwrap_or(now).max(now)
+        let splits = now == 1 && judged.is_spread();
+        fewest_shards(&judged.seen, FILLED).filter(|_| splits).unwrap_or(now)
     };
     let most = settings.most.max(1);
     if least.max(settings.fewest) > now && now >= most {
@@ -71,9 +72,9 @@ pub(super) fn plan(
     let new = match ground {
         // Counters are laid out otherwise, and values of indexes have the first slots.
         _ if makes_counter => (0..least).collect(),
-        Some(ground) if names_slots => {
-            ground.place(key, &keep, &taken, least_placed(judged, now, least, grows)..=most, each).ok_or(Reason::SeveralKeys)?
-        }
+        Some(ground) if names_slots => ground
+            .place(key, &keep, &taken, least_placed(judged, now, least, grows)..=most, each)
+            .ok_or(Reason::SeveralKeys)?,
         Some(ground) => {
             (0..ground.place_first(key, least..=most, each).ok_or(Reason::SeveralKeys)?).collect()
         }
@@ -97,7 +98,7 @@ pub(super) fn plan(
 /// Where partitions are known, shards may be as large as a cool one takes.
 fn least_placed(judged: &Judged, now: u16, least: u16, grows: bool) -> u16 {
     let fewest = fewest_shards(&judged.seen, super::crowds::MOST_FILLED).unwrap_or(least);
-    let fewest = if grows { fewest.max(now + 1) } else { fewest.max(now) };
+    let fewest = if grows { fewest.max(now + 1) } else { now };
     fewest.max(judged.facts.settings.fewest).min(least)
 }
 

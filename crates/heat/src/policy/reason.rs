@@ -163,7 +163,9 @@ impl Reason {
             Reason::NotYetCertain => "too little has been seen of it yet",
             Reason::Patience => "DynamoDB can split its partition, and has been given time for that",
             Reason::Rests => "a change of it failed a while ago",
-            Reason::BudgetUsedUp => "the units that changes of this table may take within an hour are used up",
+            Reason::BudgetUsedUp => {
+                "the units that changes of this table may take within an hour are used up"
+            }
             Reason::BudgetTooSmall => {
                 "its move takes more units than all changes of this table may take within an hour"
             }
@@ -171,7 +173,9 @@ impl Reason {
             Reason::Moving => "it is changing already",
             Reason::Limit => "no partition refuses it, but the table's or the account's limit",
             Reason::OneItem => "its load is one item's, which shards do not spread",
-            Reason::RepeatedPage => "one page is read again and again, which a cache answers and shards do not",
+            Reason::RepeatedPage => {
+                "one page is read again and again, which a cache answers and shards do not"
+            }
             Reason::SeveralKeys => "no number of shards carries it",
             Reason::MostShards => "it has the most shards that its [[automatic]] section allows",
             Reason::IndexValuesOff => "its [[automatic]] section does not spread values of indexes",

@@ -50,7 +50,9 @@ mod tests {
         assert!(share(0.25, 60.0).least() > 0.08);
         assert!(share(0.03, 100.0).least() < 0.01 && share(0.03, 2_000.0).least() > 0.015);
         assert_eq!(Share::default().least(), 0.0);
-        assert!(share(0.2, 60.0).is_near(share(0.3, 60.0)) && !share(0.2, 9_000.0).is_near(share(0.3, 9_000.0)));
+        assert!(
+            share(0.2, 60.0).is_near(share(0.3, 60.0)) && !share(0.2, 9_000.0).is_near(share(0.3, 9_000.0))
+        );
     }
 
     #[test]
