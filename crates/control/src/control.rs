@@ -191,13 +191,17 @@ impl Control {
     /// Renews this gateway's lease and acknowledges changes while it serves. Never returns.
     pub fn keep(&self) -> BoxFuture<'_, ()> {
         async move {
-            let Inner { registry, tables, fence, .. } = &*self.inner;
+            let Inner { registry, tables, fence, changer, .. } = &*self.inner;
             let (mut failing, mut tagged) = (false, registry.env().now());
             loop {
                 registry.env().sleep(fence.pause().await).await;
                 let looked = match fence.look(registry, tables).await {
                     Ok(()) => fence.sweep(registry).await,
                     failed => failed,
+                };
+                let looked = match looked {
+                    Ok(()) if !fence.sees_no_registry() => changer.settle().await,
+                    looked => looked,
                 };
                 let now = registry.env().now();
                 if looked.is_ok() && now.since(tagged) >= fence.settings.bounds.lease {
@@ -247,6 +251,12 @@ impl Control {
     /// How often this gateway looks for changes.
     pub fn poll(&self) -> Duration {
         self.inner.fence.settings.bounds.poll
+    }
+
+    /// Says that a layout may change within seconds: this gateway looks for changes more often for
+    /// a while, so that the first step of a change does not wait for its next look.
+    pub fn expect_change(&self) {
+        self.inner.fence.lease().expect_change();
     }
 
     /// Whether this gateway may send requests now.

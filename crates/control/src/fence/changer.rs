@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -43,6 +44,8 @@ pub struct Changer {
 struct Known {
     /// Since when it has known of a registry that some gateways may not have noticed.
     unsettled: Mutex<Option<MonotonicInstant>>,
+    /// Whether it has seen that all gateways have noticed it.
+    settled: AtomicBool,
     /// The head as it was last read or written here: the first one that a publication tries to
     /// follow.
     last: Mutex<Option<StoredHead>>,
@@ -181,9 +184,26 @@ impl Changer {
         Ok(left)
     }
 
-    /// How long it takes until every gateway must have noticed the registry; zero if all have.
+    /// Counts from now on how long a registry is known that is new, and records when it no longer
+    /// is: the first change of a layout has nothing to wait for then. Reads the head until it is
+    /// settled. A gateway calls it while it serves.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn settle(&self) -> Result<(), Error> {
+        if self.settings.observes || self.known.settled.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.registry.head().await? {
+            Some(stored) => self.unsettled_for(&stored).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// How long it takes until every gateway must have noticed the registry; `None` if all have.
     async fn unsettled_for(&self, stored: &StoredHead) -> Result<Option<Duration>, Error> {
         if stored.settled {
+            self.known.settled.store(true, Ordering::Relaxed);
             return Ok(None);
         }
         let env = self.registry.env();

@@ -21,7 +21,8 @@ use crate::table_cache::TableCache;
 const DRAIN: Duration = Duration::from_secs(1);
 /// How often the gateway checks whether those requests are done.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
-/// For this long after a change the head is read more often: another step may follow.
+/// For this long after a change the head is read more often: another step may follow. As long after
+/// one was expected.
 const BUSY: Duration = Duration::from_secs(10);
 /// How many times more often.
 const BUSIER: u32 = 10;
@@ -383,7 +384,9 @@ impl Fence {
         if short_used > 0 && now.since(MonotonicInstant(short_used)) < bounds.short_lease() {
             return bounds.short_poll();
         }
-        match looked.busy {
+        let expected = self.lease.expected.load(Ordering::Relaxed);
+        let expected = (expected > 0).then_some(MonotonicInstant(expected));
+        match looked.busy.max(expected) {
             Some(at) if now.since(at) < BUSY => bounds.poll / BUSIER,
             _ => bounds.poll,
         }

@@ -14,12 +14,14 @@ pub(crate) struct Lease {
     pub(super) short_until: AtomicU64,
     /// When there was such a request.
     pub(super) short_used: AtomicU64,
+    /// When a change was last expected; zero if never.
+    pub(super) expected: AtomicU64,
 }
 
 impl Lease {
     pub fn none(env: Arc<dyn Env>) -> Self {
         let zero = AtomicU64::default;
-        Lease { env, until: zero(), short_until: zero(), short_used: zero() }
+        Lease { env, until: zero(), short_until: zero(), short_used: zero(), expected: zero() }
     }
 
     pub fn now(&self) -> MonotonicInstant {
@@ -33,6 +35,11 @@ impl Lease {
     /// Whether requests may no longer be sent that depend on a key about to move.
     pub fn is_short_over(&self, now: MonotonicInstant) -> bool {
         !end(&self.short_until).allows(now)
+    }
+
+    /// A change is expected: the head is read more often for a while.
+    pub fn expect_change(&self) {
+        self.expected.fetch_max(self.now().0, Ordering::Relaxed);
     }
 
     /// There is such a request: the lease is renewed more often for a while.

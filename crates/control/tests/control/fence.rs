@@ -19,6 +19,7 @@ const FENCE: &str =
     "[fence]\nlease = \"2s\"\nheartbeat = \"200ms\"\npoll = \"50ms\"\nstraggler = \"500ms\"\n";
 const LEASE: Duration = Duration::from_secs(2);
 const STRAGGLER: Duration = Duration::from_millis(500);
+const UNREGISTERED: Duration = heatsink_control::Bounds::UNREGISTERED;
 
 fn rules(sharded: bool) -> Rules {
     let rule = "[[rule]]\ntable = \"Tab\"\nstrategy = \"calculated\"\nshards = 4\n";
@@ -143,6 +144,21 @@ async fn a_new_registry_is_not_relied_on_until_everybody_must_have_noticed_it() 
     }
     assert!(raw.check().is_err());
     assert_eq!(changer(&store).gateways().await.unwrap().unwrap().1.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_change_of_a_registry_that_has_been_there_for_a_while_waits_for_nothing() {
+    let store = memory();
+    let (first, _keeping) = kept(&store, false).await;
+    let (second, _keeping) = kept(&store, false).await;
+    first.changer().make_registry().await.unwrap();
+    let new = first.changer().begin().await.unwrap_err();
+    assert!(new.message.as_ref().unwrap().contains("is new"), "{new}");
+    RealEnv.sleep(UNREGISTERED + STRAGGLER + Duration::from_millis(500)).await;
+    // The other one has asked for no change before.
+    second.changer().begin().await.unwrap();
+    let (late, _keeping) = kept(&store, false).await;
+    late.changer().begin().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
