@@ -19,6 +19,10 @@ use super::fault::Fault;
 use super::fence::duration;
 use super::numbers::{MAX_SHARDS, Shards};
 
+/// The capacity units of a partition that the move of one item takes at least: two transactions of
+/// two writes each, and its reads. No key's move takes less.
+const LEAST_BUDGET: u64 = 10;
+
 /// Which keys may get shards without being asked for. For every key the first that matches holds.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,10 +51,22 @@ pub(crate) struct Section {
     /// "72h".
     #[schemars(with = "Option<String>")]
     pub cold: Option<Spanned<String>>,
+    /// Whether values of global indexes may get shards, too: of keys that it matches, whatever the
+    /// index. Their items are rewritten. Default: false.
+    #[serde(default)]
+    pub index_values: bool,
+    /// The numbers that clients only add to. An item that is hot because it is added to may become
+    /// a counter of them, for which there is no way back. Default: none.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub counters: Option<Spanned<Vec<String>>>,
+    /// How many capacity units the moves of a table's keys may take in an hour; a key whose move
+    /// would take more than is left is left alone meanwhile. Default: as much as pays.
+    #[schemars(with = "Option<u64>", range(min = 10))]
+    pub units_per_hour: Option<Spanned<u64>>,
 }
 
 /// What becomes of a decision.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// None is made.
@@ -81,11 +97,17 @@ pub struct Automatic {
     pub patience: Duration,
     /// For how long it has to be cold before it loses shards.
     pub cold: Duration,
+    /// Whether values of global indexes may get shards, too.
+    pub index_values: bool,
+    /// The numbers that an item may become a counter of.
+    pub counters: Vec<String>,
+    /// How many capacity units the moves of a table may take in an hour; `None` for the default.
+    pub units_per_hour: Option<u64>,
 }
 
 impl fmt::Display for Automatic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Automatic { number, table, keys, mode, fewest, most, patience, cold } = self;
+        let Automatic { number, table, keys, mode, fewest, most, patience, cold, .. } = self;
         write!(f, "automatic {number}: {} of {}: ", Keys(keys), Tables(table))?;
         match mode {
             Mode::Observe => return f.write_str("nothing is done when a key is hot"),
@@ -100,7 +122,17 @@ impl fmt::Display for Automatic {
             "; where DynamoDB can split its partition, after {}; fewer shards after {} of cold",
             Time(*patience),
             Time(*cold)
-        )
+        )?;
+        if self.index_values {
+            f.write_str("; values of indexes, too")?;
+        }
+        if !self.counters.is_empty() {
+            write!(f, "; an item that is only added to becomes a counter of {}", self.counters.join(", "))?;
+        }
+        match self.units_per_hour {
+            Some(units) => write!(f, "; moves take at most {units} units an hour of a table"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -148,6 +180,14 @@ pub(super) fn automatic(
     if fewest > most {
         return Err(fault(whole, format!("min_shards = {fewest} is more than max_shards = {most}")));
     }
+    if let Some(units) = raw.units_per_hour.as_ref().filter(|units| *units.get_ref() < LEAST_BUDGET) {
+        let problem = format!(
+            "units_per_hour = {} is less than the move of a single item takes, which is {LEAST_BUDGET}: no key could ever move",
+            units.get_ref()
+        );
+        return Err(fault(units.span(), problem));
+    }
+    let counters = raw.counters.map(|names| counters(names, fault)).transpose()?.unwrap_or_default();
     Ok(Automatic {
         number,
         table: Glob::new(raw.table.get_ref()),
@@ -157,7 +197,23 @@ pub(super) fn automatic(
         most,
         patience: time(raw.patience, Duration::from_secs(15 * 60))?,
         cold: time(raw.cold, Duration::from_secs(3 * 86_400))?,
+        index_values: raw.index_values,
+        counters,
+        units_per_hour: raw.units_per_hour.map(Spanned::into_inner),
     })
+}
+
+/// The names of numbers, each once.
+fn counters(names: Spanned<Vec<String>>, fault: Fault<'_>) -> Result<Vec<String>, RulesError> {
+    let (span, names) = (names.span(), names.into_inner());
+    let problem = match names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        _ if names.is_empty() || names.iter().any(String::is_empty) => {
+            "expected the names of numbers, as in counters = [\"votes\"]".to_owned()
+        }
+        Some((_, twice)) => format!("{twice:?} is named twice"),
+        None => return Ok(names),
+    };
+    Err(fault(span, problem))
 }
 
 #[cfg(test)]
@@ -190,6 +246,25 @@ mod tests {
     }
 
     #[test]
+    fn index_values_counters_and_a_budget_are_off_until_they_are_named() {
+        let read = |more: &str| {
+            let text = format!("[[automatic]]\ntable = \"T\"\nmode = \"auto\"\n{more}");
+            Rules::read("f", &text).unwrap().automatics().next().unwrap().clone()
+        };
+        let plain = read("");
+        assert_eq!((plain.index_values, plain.counters.len(), plain.units_per_hour), (false, 0, None));
+        let all = read("index_values = true\ncounters = [\"votes\", \"likes\"]\nunits_per_hour = 10\n");
+        assert!(all.index_values && all.counters == ["votes", "likes"] && all.units_per_hour == Some(10));
+        let words = all.to_string();
+        assert!(
+            words.ends_with(
+                "; values of indexes, too; an item that is only added to becomes a counter of votes, likes; moves take at most 10 units an hour of a table"
+            ),
+            "{words}"
+        );
+    }
+
+    #[test]
     fn faults_are_said() {
         for (text, said) in [
             ("[[automatic]]\nmode = \"auto\"\n", "missing field `table`"),
@@ -198,6 +273,12 @@ mod tests {
             ("[[automatic]]\ntable = \"T\"\nmin_shards = 9\nmax_shards = 3\n", "min_shards = 9 is more than"),
             ("[[automatic]]\ntable = \"T\"\nmax_shards = 0\n", "a whole number from 1 to 1000"),
             ("[[automatic]]\ntable = \"T\"\npatience = \"soon\"\n", "expected a time such as"),
+            (
+                "[[automatic]]\ntable = \"T\"\nunits_per_hour = 9\n",
+                "units_per_hour = 9 is less than the move",
+            ),
+            ("[[automatic]]\ntable = \"T\"\ncounters = []\n", "expected the names of numbers"),
+            ("[[automatic]]\ntable = \"T\"\ncounters = [\"a\", \"a\"]\n", "\"a\" is named twice"),
         ] {
             let error = Rules::read("f", text).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
