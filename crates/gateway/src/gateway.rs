@@ -17,7 +17,7 @@ use heatsink_store::Store;
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::http::{self, Hosts};
-use crate::{Limits, Partitions, Recorded, Recording, Service, Status};
+use crate::{Limits, Partitions, Recorded, Recording, Service, Status, Told};
 
 /// A gateway in this process.
 pub struct Gateway {
@@ -40,6 +40,7 @@ pub struct Builder {
     region: String,
     metrics: Option<Recorded>,
     partitions: Option<Partitions>,
+    automatic: Option<Told>,
     recording: Option<Arc<Recording>>,
     shows_store: bool,
 }
@@ -57,6 +58,7 @@ impl Gateway {
             region: "us-east-1".to_owned(),
             metrics: None,
             partitions: None,
+            automatic: None,
             recording: None,
             shows_store: false,
         }
@@ -205,6 +207,12 @@ impl Builder {
         Builder { partitions: Some(partitions), ..self }
     }
 
+    /// What tells what is done about heat.
+    #[must_use]
+    pub fn automatic(self, automatic: Told) -> Self {
+        Builder { automatic: Some(automatic), ..self }
+    }
+
     /// Where the traffic that it counts is recorded.
     #[must_use]
     pub fn recording(self, recording: Arc<Recording>) -> Self {
@@ -234,6 +242,7 @@ impl Builder {
                 region,
                 metrics,
                 partitions,
+                automatic,
                 recording,
                 shows_store,
             } = self;
@@ -250,6 +259,9 @@ impl Builder {
             }
             if let Some(partitions) = partitions {
                 status = status.with_partitions(partitions);
+            }
+            if let Some(automatic) = automatic {
+                status = status.with_automatic(automatic);
             }
             let (service, status) = (Arc::new(service), Arc::new(status));
             Ok(Gateway { service, status, control, shown_store, env, limits })

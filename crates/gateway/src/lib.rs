@@ -5,6 +5,7 @@
 //! executed (`store`).
 
 mod access_log;
+mod acts;
 mod blocking;
 mod budget;
 mod execute;
@@ -28,6 +29,7 @@ mod spent;
 mod status;
 
 pub use access_log::ACCESS_LOG;
+pub use acts::Told;
 pub use gateway::{Builder, Gateway};
 pub use heat::{Recording, RecordingOptions};
 pub use limits::{Cost, Limits};

@@ -16,6 +16,7 @@ use heatsink_heat::history::{Saved, Span};
 use heatsink_route::Explanation;
 
 use crate::Service;
+use crate::acts::Told;
 use crate::budget::Budget;
 use crate::heat::{Heat, HeatView};
 use crate::partitions::{self, Partitions};
@@ -29,6 +30,7 @@ pub struct Status {
     draining: Arc<AtomicBool>,
     partitions: Option<Partitions>,
     recorded: Option<Recorded>,
+    automatic: Option<Told>,
 }
 
 /// Renders the metrics in Prometheus' text format.
@@ -44,6 +46,7 @@ impl Status {
             draining: Arc::clone(service.draining()),
             partitions: None,
             recorded: None,
+            automatic: None,
         }
     }
 
@@ -57,6 +60,12 @@ impl Status {
     #[must_use]
     pub fn with_metrics(self, recorded: Recorded) -> Self {
         Status { recorded: Some(recorded), ..self }
+    }
+
+    /// The same status, which also tells what is done about heat.
+    #[must_use]
+    pub fn with_automatic(self, automatic: Told) -> Self {
+        Status { automatic: Some(automatic), ..self }
     }
 
     /// Why requests of clients would not be answered now; `None` where they would be.
@@ -101,10 +110,17 @@ impl Status {
         partitions::count(self.partitions.as_ref()?, table)
     }
 
+    /// The partitions of a table and its indexes, as `GET /_heatsink/partitions` tells them; `None`
+    /// where the store does not tell.
+    pub fn partitions_shown(&self, table: &str) -> Option<serde_json::Value> {
+        self.partitions.as_ref()?(table)
+    }
+
     /// Which keys are hot.
     pub(crate) fn heat(&self) -> HeatView<'_> {
         let Planner { control, env, .. } = &*self.planner;
-        HeatView { heat: &self.heat, control, env: &**env, partitions: self.partitions.as_ref() }
+        let (partitions, automatic) = (self.partitions.as_ref(), self.automatic.as_ref());
+        HeatView { heat: &self.heat, control, env: &**env, partitions, automatic }
     }
 
     /// The keys of tables with the highest loads of the last full second, the highest first.

@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 use super::counting::{Heat, Window};
 use super::layouts::layouts_of;
 use super::{advise, loads, map, show};
+use crate::acts::Told;
 use crate::blocking;
 use crate::partitions::{self, Partitions};
 
@@ -23,6 +24,8 @@ pub(crate) struct HeatView<'a> {
     pub(crate) env: &'a dyn Env,
     /// Where the store tells them.
     pub(crate) partitions: Option<&'a Partitions>,
+    /// What tells what is done about heat, where anything is.
+    pub(crate) automatic: Option<&'a Told>,
 }
 
 impl HeatView<'_> {
@@ -45,7 +48,10 @@ impl HeatView<'_> {
             let history = self.heat.history();
             show::shown(parts, &layouts, |name| history.burned(name, now))
         };
-        json!({ "now_ms": now, "window": number, "window_ms": millis, "parts": parts, "advice": advice })
+        let automatic = self.automatic.map(|told| of_table(told(), table));
+        json!({
+            "now_ms": now, "window": number, "window_ms": millis, "parts": parts, "advice": advice, "automatic": automatic,
+        })
     }
 
     /// What `GET /_heatsink/heat/map` answers: the history over a span that ends now.
@@ -57,4 +63,15 @@ impl HeatView<'_> {
             map::written(&shown)
         })
     }
+}
+
+/// What is done about the heat of one table, or of all.
+fn of_table(mut automatic: Json, table: Option<&str>) -> Json {
+    let Some(table) = table else { return automatic };
+    for list in ["decisions", "left_alone"] {
+        if let Some(all) = automatic[list].as_array_mut() {
+            all.retain(|one| one["table"] == table);
+        }
+    }
+    automatic
 }
