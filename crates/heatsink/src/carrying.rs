@@ -12,8 +12,11 @@ use heatsink_control::Control;
 use heatsink_env::Env;
 use heatsink_gateway::Status;
 use heatsink_heat::KeyLoad;
+use heatsink_heat::policy::Partitions;
 use heatsink_store::Store;
-use heatsink_workers::{Automatic, HeatSource, Runner};
+use heatsink_workers::{Acts, Automatic, HeatSource, Runner};
+
+use crate::placed::Placed;
 
 /// What one gateway sees.
 struct Seen(Arc<Status>);
@@ -23,23 +26,26 @@ impl HeatSource for Seen {
         self.0.hottest_keys()
     }
 
-    fn partitions(&self, table: &str) -> Option<u32> {
-        self.0.partition_count(table)
+    fn partitions(&self, table: &str, index: Option<&str>) -> Option<Box<dyn Partitions + Send + Sync>> {
+        let told = self.0.partitions_shown(table)?;
+        Some(Box::new(Placed::of(&told, index)?))
     }
 }
 
 /// Runs until `stop` resolves. Reshards under way are given back then, for other gateways to take
-/// at once. `delay`: how long an index of the store may lag behind its table.
+/// at once. `delay`: how long an index of the store may lag behind its table. What is done about
+/// heat shows in `acts`.
 pub async fn carry(
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     control: Control,
     status: Arc<Status>,
+    acts: Arc<Acts>,
     delay: Duration,
     stop: impl Future<Output = ()> + Send,
 ) {
     let stop = stop.shared();
     let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone()).with_index_delay(delay);
-    let automatic = Automatic::new(store, env, control, Arc::new(Seen(status)));
+    let automatic = Automatic::new(store, env, control, Arc::new(Seen(status)), acts);
     join(runner.run(stop.clone()), automatic.run(stop)).await;
 }

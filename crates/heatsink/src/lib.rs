@@ -34,6 +34,7 @@
 //! Not here: the command line (`main.rs` and beneath).
 
 mod carrying;
+mod placed;
 
 pub use carrying::carry;
 pub use heatsink_control::{Fencing, Rules, StartError};
@@ -42,4 +43,4 @@ pub use heatsink_gateway::http::Hosts;
 pub use heatsink_gateway::{Builder, Gateway, Limits};
 pub use heatsink_store::Store;
 pub use heatsink_store::embedded::Embedded;
-pub use heatsink_workers::Runner;
+pub use heatsink_workers::{Acts, Runner};

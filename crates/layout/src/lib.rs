@@ -36,7 +36,7 @@ mod value_layout;
 
 pub use affixes::Affixes;
 pub use bucket::{Bucket, Granularity};
-pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
+pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY, encode};
 pub use directory::{DIRECTORY, directory_key};
 pub use display::{in_slots, shards};
 pub use glob::Glob;

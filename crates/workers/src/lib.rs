@@ -30,7 +30,7 @@ mod table;
 mod value;
 pub mod verify;
 
-pub use automatic::{Automatic, HeatSource};
+pub use automatic::{Acts, Automatic, HeatSource};
 pub use direction::Direction;
 pub use error::WorkerError;
 pub use key::ask::{AskedBy, AskedTogether};

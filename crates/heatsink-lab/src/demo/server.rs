@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::channel::oneshot;
-use heatsink::{Builder, Embedded, Gateway, Store, carry};
+use heatsink::{Acts, Builder, Embedded, Gateway, Store, carry};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::Env;
 use heatsink_gateway::{Service, Status, http};
@@ -58,11 +58,14 @@ impl Server {
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
     ) -> Result<Server, Exit> {
+        let acts = Arc::new(Acts::default());
+        let told = Arc::clone(&acts);
+        let gateway = gateway.automatic(Box::new(move || told.shown()));
         let gateway = gateway.start().await.map_err(|error| Exit::software(error.to_string()))?;
         let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
         let mut server = Server::serve(gateway).await?;
         let (stop, stopped) = oneshot::channel();
-        let carrying = tokio::spawn(carry(store, env, control, status, Duration::ZERO, async {
+        let carrying = tokio::spawn(carry(store, env, control, status, acts, Duration::ZERO, async {
             let _ = stopped.await;
         }));
         server.carrying = Some((stop, carrying));

@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use futures::future::{Either, join, select};
-use heatsink::carry;
-use heatsink::{Gateway, Limits};
+use heatsink::{Acts, Gateway, Limits, carry};
 use heatsink_control::{Fencing, Memory};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
@@ -209,6 +208,8 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     .carrying();
     let limits =
         Limits { connections: args.max_connections, requests: args.max_requests, ..Limits::default() };
+    let acts = Arc::new(Acts::default());
+    let told = Arc::clone(&acts);
     let mut gateway = Gateway::builder(Arc::clone(&store))
         .env(Arc::clone(&env))
         .rules(found.rules)
@@ -216,6 +217,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         .limits(limits)
         .region(&region)
         .showing_store(args.upstream.is_none())
+        .automatic(Box::new(move || told.shown()))
         .metrics(recorded);
     if let Some(partitions) = partitions {
         gateway = gateway.partitions(partitions);
@@ -257,7 +259,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         let stopped = async {
             let _ = runner_stopped.await;
         };
-        carry(store, env, control, status, delay, stopped).await;
+        carry(store, env, control, status, acts, delay, stopped).await;
     });
     // Commands work on the store as clients do: they end when clients do, before the gateway leaves
     // its store.

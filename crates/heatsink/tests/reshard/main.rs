@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod automatic;
+mod automatic_many;
 mod buckets;
 mod command;
 mod counter;

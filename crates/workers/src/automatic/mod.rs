@@ -5,51 +5,54 @@
 //! a key that is warm at ten gateways is found. The one with the lowest id decides. Two that decide
 //! at once do no harm: what they ask for is one intent, and the second finds the first one's.
 //!
+//! - [`Acts`]: what was decided, and what burns and is left alone, for whoever looks.
+//! - `reports`, `report`: what gateways tell each other. `tables`: what is known of tables.
+//! - `ask`: how an intent is written. `made`: how the registry is made.
+//!
 //! Not here: counting ([`HeatSource`] is told), what a hot key needs and when to act
 //! (`heatsink_heat`), carrying it out ([`Runner`](crate::Runner)).
 
+mod acts;
+mod ask;
+mod made;
+mod report;
 mod reports;
+mod source;
+mod tables;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, Either, select};
+use futures::future::{BoxFuture, Either, join_all, select};
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::{Request, key_text};
+use heatsink_control::reshard_intent::key_text;
 use heatsink_control::{Control, Mode};
-use heatsink_env::{Env, MonotonicInstant};
+use heatsink_dynamo::KeyType;
+use heatsink_env::Env;
 use heatsink_heat::KeyLoad;
-use heatsink_heat::policy::{Decision, Policy, Settings};
+use heatsink_heat::policy::{Decision, Facts, KeyName, LeftAlone, Policy, Reason};
 use heatsink_store::Store;
 use serde_json::json;
 
 use crate::error::WorkerError;
-use crate::key::prepare::DEFAULT_RATE;
 use crate::key::table_context::TableContext;
-use reports::Reports;
+use acts::{Alone, Outcome, Shown};
+use ask::Asking;
+use made::Made;
+use reports::{Decides, Reports, Together, is_refused};
+use tables::{Asked, ReadFrom, Tables, section};
+
+pub use acts::Acts;
+pub use source::HeatSource;
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// For so long what is known of a table is used again, also that its keys cannot be resharded.
-const KNOWN_FOR: Duration = Duration::from_secs(10);
-
 /// The most keys with shards that are kept in mind while nobody asks for them.
 const WATCHED: usize = 1_000;
-
-/// What tells which keys are hot at this gateway.
-pub trait HeatSource: Send + Sync {
-    /// The keys with the highest loads of the last full second. Indexes' keys are not among them.
-    fn hottest(&self) -> Vec<KeyLoad>;
-
-    /// How many partitions the table has, where the store tells.
-    fn partitions(&self, _table: &str) -> Option<u32> {
-        None
-    }
-}
 
 /// Gives hot keys shards, as one gateway.
 pub struct Automatic {
@@ -57,52 +60,30 @@ pub struct Automatic {
     control: Control,
     registry: Registry,
     source: Arc<dyn HeatSource>,
-    apart: Duration,
-}
-
-/// What is known of a table for a while.
-struct Known {
-    since: MonotonicInstant,
-    /// `None`: its keys cannot be resharded.
-    context: Option<TableContext>,
-    partitions: Option<u32>,
+    acts: Arc<Acts>,
 }
 
 /// What it remembers from look to look.
 struct Memory {
-    policy: Policy<Vec<u8>>,
-    tables: HashMap<String, Known>,
-    /// Keys that had shards when they were last seen: a key that nobody asks for any more is judged
-    /// too.
-    watched: BTreeSet<(String, Vec<u8>)>,
+    policy: Policy,
+    tables: Tables,
+    /// What had shards when it was last seen: a key that nobody asks for any more is judged too.
+    watched: BTreeSet<KeyName>,
     reports: Reports,
-    has_registry: bool,
-}
-
-impl Memory {
-    fn watch(&mut self, table: &str, key: &[u8]) {
-        if self.watched.len() < WATCHED {
-            self.watched.insert((table.to_owned(), key.to_vec()));
-        }
-    }
+    made: Made,
 }
 
 impl Automatic {
-    /// For the gateway with that control, over that gateway's store.
+    /// For the gateway with that control, over that gateway's store. What it does shows in `acts`.
     pub fn new(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
         control: Control,
         source: Arc<dyn HeatSource>,
+        acts: Arc<Acts>,
     ) -> Self {
         let registry = control.rules().fence().registry_in(Arc::clone(&store), env);
-        Automatic { store, control, registry, source, apart: Settings::DEFAULT.apart }
-    }
-
-    /// The same with another least time between two changes of one table. For tests.
-    #[must_use]
-    pub fn changing_each(self, apart: Duration) -> Self {
-        Automatic { apart, ..self }
+        Automatic { store, control, registry, source, acts }
     }
 
     /// Runs until `stop` resolves. Without an `[[automatic]]` section that acts or proposes it does
@@ -113,17 +94,17 @@ impl Automatic {
 
     fn run_until<'a>(&'a self, mut stop: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
         async move {
-            if !self.control.rules().acts_on_heat() {
+            let rules = self.control.rules();
+            self.acts.begin(rules.automatics().map(|section| section.mode).max());
+            if !rules.acts_on_heat() {
                 return stop.await;
             }
-            let reports = Reports::of(self.control.identity().0);
-            let has_registry = !self.control.rules().reshards_by_itself();
             let mut memory = Memory {
                 policy: Policy::default(),
-                tables: HashMap::new(),
+                tables: Tables::default(),
                 watched: BTreeSet::new(),
-                reports,
-                has_registry,
+                reports: Reports::of(self.control.identity().0),
+                made: Made::default(),
             };
             loop {
                 match select(&mut stop, pin!(self.registry.env().sleep(LOOK))).await {
@@ -141,145 +122,159 @@ impl Automatic {
     }
 
     async fn look(&self, memory: &mut Memory) {
+        let rules = self.control.rules();
         // By it the gateways find each other, before the first key is hot.
-        if !memory.has_registry {
-            match self.control.changer().make_registry().await {
-                Ok(()) => memory.has_registry = true,
-                Err(error) => return tracing::debug!("the registry cannot be made: {error}"),
-            }
+        let recorded = memory.made.make(&self.control, &self.registry).await;
+        let acts = |load: &KeyLoad| section(rules, load).is_some_and(|one| one.mode != Mode::Observe);
+        let (own, others): (Vec<_>, Vec<_>) = self.source.hottest().into_iter().partition(acts);
+        if own.iter().any(is_refused) {
+            self.control.expect_change();
         }
-        let mut own = self.source.hottest();
-        own.retain(|one| self.control.rules().automatic(&one.table, &one.key).is_some());
-        let Some(mut seen) = memory.reports.exchange(&self.registry, own).await else { return };
-        let cold = memory
-            .watched
-            .iter()
-            .filter(|(table, key)| !seen.iter().any(|one| one.table == *table && one.key == *key));
-        let cold: Vec<KeyLoad> = cold
-            .map(|(table, key)| KeyLoad { table: table.clone(), key: key.clone(), ..KeyLoad::default() })
-            .collect();
-        seen.extend(cold);
-        for heat in seen {
-            let Some(automatic) = self.control.rules().automatic(&heat.table, &heat.key) else { continue };
-            if automatic.mode == Mode::Observe {
-                continue;
-            }
-            let settings = Settings {
-                fewest: automatic.fewest,
-                most: automatic.most,
-                patience: automatic.patience,
-                cold_for: automatic.cold,
-                apart: self.apart,
-                ..Settings::DEFAULT
-            };
-            let settings = match automatic.mode {
-                Mode::Propose => settings.proposing(),
-                _ => settings,
-            };
-            let now = self.registry.env().now();
-            let Some(decision) = self.decide(memory, now, &heat, &settings).await else { continue };
-            self.act(memory, &decision, automatic.mode).await;
-        }
-    }
-
-    async fn decide(
-        &self,
-        memory: &mut Memory,
-        now: MonotonicInstant,
-        heat: &KeyLoad,
-        settings: &Settings,
-    ) -> Option<Decision<Vec<u8>>> {
-        let old = |known: &Known| now.since(known.since) >= KNOWN_FOR;
-        if memory.tables.get(&heat.table).is_none_or(old) {
-            memory.tables.retain(|_, known| !old(known));
-            let known = self.learn(now, &heat.table).await;
-            memory.tables.insert(heat.table.clone(), known);
-        }
-        let known = memory.tables.get(&heat.table)?;
-        let context = known.context.as_ref().filter(|context| context.can_spread(&heat.key))?;
-        let shards = match context.record(&heat.key) {
-            Some(record) if record.moves.is_some() => return None,
-            Some(record) => record.layout.shards,
-            None => context.without_record(&heat.key).shards,
+        let together = match recorded {
+            true => memory.reports.exchange(&self.registry, own, Some(self.acts.told())).await,
+            false => Together { loads: own, decides: Decides::ThisOne },
         };
-        let mut seen = heat.observed(shards, context.has_local_index());
-        seen.partitions = known.partitions;
-        if shards > 1 {
-            memory.watch(&heat.table, &heat.key);
+        if let Decides::Another(told) = together.decides {
+            return self.acts.another_decides(told);
         }
-        memory.policy.see(now, &heat.table, &heat.key, &seen, settings)
+        let mut loads = together.loads;
+        loads.extend(memory.cold(&loads));
+        // Nothing is done for these, and who looks is told that.
+        loads.extend(others.into_iter().filter(is_refused));
+        let from =
+            ReadFrom { store: &self.store, registry: &self.registry, rules, source: &*self.source, recorded };
+        memory.tables.learn(&from, &loads).await;
+        let now = self.registry.env().now();
+        let asked = Asked { tables: &memory.tables, rules, recorded };
+        let looked = memory.policy.look(now, &loads, &asked);
+        let spread: Vec<KeyName> =
+            loads.iter().filter(|load| asked.key(load).slots.len() > 1).map(KeyName::of).collect();
+        spread.iter().for_each(|name| memory.watch(name));
+        self.leaves(memory, &looked.left_alone);
+        self.act(memory, looked.decisions).await;
     }
 
-    async fn learn(&self, now: MonotonicInstant, table: &str) -> Known {
-        let (store, env, rules) =
-            (Arc::clone(&self.store), Arc::clone(self.registry.env()), self.control.rules());
-        let context = match TableContext::read(store, env, rules, table, false).await {
-            Ok(context) => Some(context),
-            Err(error) => {
-                tracing::debug!(table, "hot keys of this table are left as they are: {error}");
-                None
+    /// Tells what burns and is left alone.
+    fn leaves(&self, memory: &Memory, left: &[LeftAlone]) {
+        let told = |one: &LeftAlone| {
+            let problem = memory.tables.problem(&one.name.table);
+            let problem = problem.filter(|_| one.reason == Reason::Unreadable);
+            Alone {
+                of: shown(memory, &one.name),
+                reason: one.reason.name(),
+                sentence: problem
+                    .map_or_else(|| one.sentence.clone(), |why| format!("{}: {why}", one.sentence)),
+                since: one.since,
             }
         };
-        Known { since: now, context, partitions: self.source.partitions(table) }
+        let alone: Vec<Alone> = left.iter().map(told).collect();
+        self.acts.leaves_alone(&**self.registry.env(), &alone);
     }
 
-    async fn act(&self, memory: &mut Memory, decision: &Decision<Vec<u8>>, mode: Mode) {
-        let (table, shards) = (&decision.table, decision.shards);
-        let Some(context) = memory.tables.remove(table).and_then(|known| known.context) else { return };
-        let key = key_text(&decision.key, context.key_type());
-        let evidence = json!({ "seen": decision.seen, "diagnosis": decision.diagnosis }).to_string();
-        let sentence = &decision.diagnosis.sentence;
-        if mode == Mode::Propose {
-            tracing::info!(
-                table,
-                key,
-                shards,
-                evidence,
-                "a key should have other shards (`heatsink reshard start`): {sentence}"
-            );
-            return;
-        }
-        match self.ask(&context, decision).await {
-            Ok(true) => {
-                match shards {
-                    1 => _ = memory.watched.remove(&(table.clone(), decision.key.clone())),
-                    _ => memory.watch(table, &decision.key),
+    /// Carries out what was decided at one look: all intents are written together.
+    async fn act(&self, memory: &mut Memory, decisions: Vec<Decision>) {
+        let asking = Asking { store: &self.store, control: &self.control, registry: &self.registry };
+        let tables = &memory.tables;
+        let asked = decisions.iter().map(|decision| {
+            let load = KeyLoad {
+                key: decision.name.key.clone(),
+                table: decision.name.table.clone(),
+                ..KeyLoad::default()
+            };
+            let section = section(self.control.rules(), &load);
+            let asking = &asking;
+            async move {
+                match section.filter(|section| section.mode == Mode::Auto) {
+                    None => None,
+                    Some(section) => Some(match tables.context(&decision.name.table) {
+                        Some(context) => asking.ask(context, decision, &section.counters).await,
+                        None => Ok(false),
+                    }),
                 }
-                tracing::info!(table, key, shards, evidence, "a key gets other shards: {sentence}");
             }
-            Ok(false) => {
-                tracing::debug!(table, key, "a reshard of this key is asked for already");
-                memory.policy.refused(self.registry.env().now(), decision);
-            }
-            Err(error) => {
-                tracing::warn!(table, key, shards, "a hot key cannot be resharded: {error}");
-                memory.policy.refused(self.registry.env().now(), decision);
-            }
+        });
+        let asked = join_all(asked).await;
+        for (decision, came) in decisions.iter().zip(asked) {
+            self.told(memory, decision, came);
         }
     }
 
-    /// Writes the intent. `false` if there is one already.
-    async fn ask(&self, context: &TableContext, decision: &Decision<Vec<u8>>) -> Result<bool, WorkerError> {
-        let wanted = decision.shards.into();
-        // What cannot be done is said now, and not by whoever carries it out.
-        context.reshard(&decision.key, &wanted)?;
-        self.control.changer().make_registry().await?;
-        let before = self.registry.intent(context.id(), &decision.key, context.key_type()).await?;
-        if before.as_ref().is_some_and(heatsink_control::reshard_intent::ReshardIntent::is_open) {
-            return Ok(false);
-        }
-        let request = Request {
-            layout: wanted,
-            rate: DEFAULT_RATE,
-            streams_confirmed: false,
-            by: format!("automatic ({}): {}", self.control.identity().1, decision.diagnosis.sentence),
-            asked: self.registry.env().unix_millis(),
+    /// Notes what came of a decision; `None` if it was to be proposed.
+    fn told(&self, memory: &mut Memory, decision: &Decision, came: Option<Result<bool, WorkerError>>) {
+        let now = self.registry.env().now();
+        let of = shown(memory, &decision.name);
+        let (what, shards, sentence) =
+            (decision.change.name(), decision.change.shards(), decision.sentence.as_str());
+        let Shown { table, index, key } = &of;
+        let evidence = json!({ "seen": decision.seen, "finding": decision.finding }).to_string();
+        let (outcome, sentence) = match came {
+            None => {
+                tracing::info!(
+                    table,
+                    index,
+                    key,
+                    what,
+                    shards,
+                    evidence,
+                    "a key should have other shards (`heatsink reshard start`): {sentence}"
+                );
+                memory.policy.proposed(now, decision);
+                (Outcome::Proposed, sentence.to_owned())
+            }
+            Some(Ok(true)) => {
+                tracing::info!(
+                    table,
+                    index,
+                    key,
+                    what,
+                    shards,
+                    evidence,
+                    "a key gets other shards: {sentence}"
+                );
+                memory.tables.changes(&decision.name);
+                match shards {
+                    1 => _ = memory.watched.remove(&decision.name),
+                    _ => memory.watch(&decision.name),
+                }
+                (Outcome::Asked, sentence.to_owned())
+            }
+            Some(Ok(false)) => {
+                memory.policy.refused(now, decision, "another change of it was asked for at the same time");
+                (Outcome::AskedAlready, sentence.to_owned())
+            }
+            Some(Err(error)) => {
+                tracing::warn!(table, index, key, what, shards, "a hot key cannot be resharded: {error}");
+                memory.policy.refused(now, decision, &error.to_string());
+                (Outcome::Refused, format!("{sentence}. It cannot be done: {error}"))
+            }
         };
-        let table = (context.id(), decision.table.as_str());
-        let mut intent = self.registry.new_intent(table, (&decision.key[..], context.key_type()), request);
-        if let Some(before) = &before {
-            intent.version = before.version + 1;
-        }
-        Ok(self.registry.write_intent(before.as_ref(), &intent).await?)
+        self.acts.decided(&**self.registry.env(), &of, what, &sentence, outcome);
     }
+}
+
+impl Memory {
+    /// Empty loads of the keys that had shards and that nobody asks for.
+    fn cold(&self, loads: &[KeyLoad]) -> Vec<KeyLoad> {
+        let asked: BTreeSet<KeyName> = loads.iter().map(KeyName::of).collect();
+        let cold = self.watched.difference(&asked).cloned();
+        cold.map(|KeyName { table, index, key }| KeyLoad { table, index, key, ..KeyLoad::default() })
+            .collect()
+    }
+
+    fn watch(&mut self, name: &KeyName) {
+        if self.watched.len() < WATCHED {
+            self.watched.insert(name.clone());
+        }
+    }
+}
+
+/// A key for people.
+fn shown(memory: &Memory, name: &KeyName) -> Shown {
+    let context = memory.tables.context(&name.table);
+    let key_type = match (context, &name.index) {
+        (Some(context), Some(index)) => context.index_key_type(index),
+        (context, _) => context.map(TableContext::key_type),
+    };
+    let key = key_text(&name.key, key_type.unwrap_or(KeyType::S));
+    Shown { table: name.table.clone(), index: name.index.clone(), key }
 }

@@ -11,7 +11,9 @@ use heatsink_control::{
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table, in_slots, shards};
+use heatsink_layout::{
+    InForce, KeyLayouts, Layout, RecordedKey, Slot, Table, ValueLayout, in_slots, shards,
+};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -147,6 +149,13 @@ impl TableContext {
         self.described.schema.key.partition.key_type
     }
 
+    /// The type of a global index's partition key, where that is one attribute.
+    pub(crate) fn index_key_type(&self, index: &str) -> Option<KeyType> {
+        let of_index = self.described.schema.indexes.iter().find(|one| one.name == index)?;
+        let [attribute] = &*of_index.key.partition else { return None };
+        Some(attribute.key_type)
+    }
+
     /// Whether it has a local index.
     pub fn has_local_index(&self) -> bool {
         self.described.schema.indexes.iter().any(|index| index.local)
@@ -178,17 +187,29 @@ impl TableContext {
         self.laid_out(key).counter_attributes().is_some()
     }
 
-    /// Whether shards can be given to a key without being asked for: its items are spread as they
-    /// are.
-    pub(crate) fn can_spread(&self, key: &[u8]) -> bool {
+    /// Whether its items have a sort key, by which shards spread them.
+    pub(crate) fn has_sort_key(&self) -> bool {
         self.described.schema.key.sort.is_some()
-            && !self.is_counter(key)
-            && !self.has_buckets()
-            && self.streamed.is_none()
+    }
+
+    /// Whether the table has a stream or replicas, and no word that its items may move.
+    pub(crate) fn has_stream(&self) -> bool {
+        self.streamed.is_some()
+    }
+
+    /// Whether its items expire.
+    pub(crate) fn expires(&self) -> bool {
+        self.expires.is_some()
+    }
+
+    /// What is on record of a value of an index.
+    pub(crate) fn value(&self, index: &str, value: &[u8]) -> Option<&ValueLayout> {
+        let values = self.recorded.iter().flat_map(|record| &record.values);
+        values.into_iter().find(|one| one.index.name == index && one.value == value)
     }
 
     /// Whether keys of the table lie in buckets by its rules.
-    fn has_buckets(&self) -> bool {
+    pub(crate) fn has_buckets(&self) -> bool {
         self.layouts.iter().any(|one| one.layout().time().is_some())
     }
 

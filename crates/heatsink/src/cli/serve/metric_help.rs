@@ -8,7 +8,7 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 /// Name, labels, meaning.
 type Metric = (&'static str, &'static str, &'static str);
 
-const COUNTERS: [Metric; 21] = [
+const COUNTERS: [Metric; 22] = [
     ("heatsink_requests_total", "operation, outcome", "Requests answered, by operation and outcome."),
     (
         "heatsink_plans_total",
@@ -52,6 +52,11 @@ const COUNTERS: [Metric; 21] = [
     ),
     ("heatsink_reshards_total", "outcome", "Reshards that this gateway has ended, by outcome."),
     (
+        "heatsink_automatic_decisions_total",
+        "what, outcome",
+        "Changes that this gateway has decided for hot keys, by what changes and what came of it.",
+    ),
+    (
         "heatsink_table_units_total",
         "table, index, kind",
         "Capacity units that clients asked for, by table, index and kind; estimated where requests are drawn.",
@@ -80,11 +85,16 @@ const COUNTERS: [Metric; 21] = [
     ),
 ];
 
-const GAUGES: [Metric; 5] = [
+const GAUGES: [Metric; 6] = [
     ("heatsink_connections", "", "Open connections of clients."),
     ("heatsink_requests_in_flight", "", "Requests being answered."),
     ("heatsink_held_bytes", "of", "Bytes that requests hold, by what for: requests, work, answers."),
     ("heatsink_reshards_running", "", "Reshards that this gateway carries out now."),
+    (
+        "heatsink_automatic_left_alone",
+        "reason",
+        "Keys that burn and that this gateway, which decides, leaves alone now, by reason.",
+    ),
     ("heatsink_recording_failed", "", "1 once the file of --record could not be written; else 0."),
 ];
 
