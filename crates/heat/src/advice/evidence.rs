@@ -7,8 +7,8 @@
 //!
 //! Not here: which other keys lie on the partition (`policy`).
 
+use super::limits::{NEAR, THROTTLED};
 use super::observed::Observed;
-use super::{NEAR, THROTTLED};
 use crate::{PARTITION_READS, PARTITION_WRITES};
 
 /// From this share on, a key is not alone: that much less than its partition takes was counted of

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::evidence::is_alone;
+use super::limits::{MOST, NEAR, THROTTLED};
 use super::observed::Observed;
 use super::split::Split;
-use super::{MOST, NEAR, THROTTLED};
-use crate::advice::evidence::is_alone;
 
 /// What it is that burns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

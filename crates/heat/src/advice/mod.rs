@@ -7,6 +7,7 @@
 mod count;
 mod evidence;
 mod finding;
+mod limits;
 mod observed;
 mod split;
 mod words;
@@ -19,17 +20,12 @@ use crate::{Asked, Costs, DEFAULT_RISK, PARTITION_READS, PARTITION_WRITES, advis
 pub(crate) use count::{Each, fewest_shards};
 pub(crate) use evidence::{asked_of, is_alone};
 pub use finding::Finding;
+pub use limits::{NEAR, THROTTLED};
 pub use observed::Observed;
 pub use split::Split;
 use words::percent;
 pub(crate) use words::{load, of};
 
-/// A key is near a ceiling from this share of it on.
-pub const NEAR: f64 = 0.7;
-/// A key whose requests are throttled more often than this is over a ceiling, whatever was counted.
-pub const THROTTLED: f64 = 0.01;
-/// From this share on the load is one item's, or one page's.
-const MOST: f64 = 0.5;
 /// Read units on demand in us-east-1: $0.125 a million (AWS, "Pricing for On-Demand Capacity").
 const DOLLARS_PER_READ_UNIT: f64 = 0.125e-6;
 

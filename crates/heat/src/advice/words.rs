@@ -1,7 +1,7 @@
 //! Advice in words.
 
-use super::THROTTLED;
 use super::finding::Finding;
+use super::limits::THROTTLED;
 use super::observed::Observed;
 use crate::{PARTITION_READS, PARTITION_WRITES};
 
