@@ -253,14 +253,15 @@ impl KeyLoad {
         // What may be another key's is not this one's.
         let units = (heat.units_per_s - heat.error_units_per_s).max(0.0);
         self.requests += heat.requests_per_s;
-        // One drawn request may stand for many, and be the only one that was refused.
+        // Estimates: who acts on them takes windows together, and reckons with what draws add.
         let refused = Refused {
             requests: heat.requests_per_s,
-            throttled: heat.refused.all.least_per_s,
-            by_partition: heat.refused.by_partition.least_per_s,
-            by_index: heat.refused.by_index.least_per_s,
+            throttled: heat.refused.all.per_s,
+            by_partition: heat.refused.by_partition.per_s,
+            by_index: heat.refused.by_index.per_s,
         };
-        self.throttled += refused.throttled;
+        // One drawn request may stand for many, and be the only one that was refused.
+        self.throttled += heat.refused.all.least_per_s;
         for shard in &heat.shards {
             self.add_slot(&SlotLoad {
                 slot: shard.slot,
@@ -276,6 +277,7 @@ impl KeyLoad {
                 self.writes_refused = refused;
                 self.growing = heat.growing_sort_share.unwrap_or(0.0);
                 self.one_item = heat.same_sort_share.unwrap_or(0.0);
+                self.added = heat.added_share.unwrap_or(0.0);
             }
             Kind::Read => {
                 (self.reads, self.reads_drawn) = (units, heat.drawn);

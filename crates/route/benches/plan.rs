@@ -41,8 +41,7 @@ fn source() -> One {
         indexes: Vec::new(),
     };
     let by = By::Part { separator: "#".to_owned(), part: 1 };
-    let layout =
-        Layout { strategy: Strategy::calculated(by), shards: 10, hash: Hash::JumpXxh3, version: 1 };
+    let layout = Layout { strategy: Strategy::calculated(by), shards: 10, hash: Hash::JumpXxh3, version: 1 };
     One { schema: Arc::new(Table::new(schema, Arc::default())), layout: Arc::new(layout) }
 }
 

@@ -146,6 +146,7 @@ impl Heat {
             let access = Access { key, units, deviation, is_page, weight, outcome };
             if let Some(signs) = detector.count(millis(now), part, &access) {
                 signs.item(one.item);
+                one.adds.into_iter().for_each(|adds| signs.adds(adds));
                 page.into_iter().for_each(|page| signs.reads(page));
                 if let Some(sort) = one.sort.and_then(accesses::ordered) {
                     signs.writes(&sort);

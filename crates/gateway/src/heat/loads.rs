@@ -11,16 +11,15 @@ use heatsink_dynamo::KeyType;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::detect::{PartHeat, ShownKey};
 
-/// The loads of these parts that something can be done about, the highest first.
+/// The loads of keys of tables that can have shards, the highest first: advice is on these.
 pub(super) fn of(parts: &[PartHeat]) -> Vec<KeyLoad> {
     let mut loads = all(parts);
-    // The only place that leaves out what nothing acts on yet.
     loads.retain(KeyLoad::can_have_shards);
     loads
 }
 
 /// All of them, the highest first.
-fn all(parts: &[PartHeat]) -> Vec<KeyLoad> {
+pub(super) fn all(parts: &[PartHeat]) -> Vec<KeyLoad> {
     let mut loads: HashMap<(&str, Option<&str>, &ShownKey), KeyLoad> = HashMap::new();
     for part in parts {
         let Some(table) = part.name.table.as_deref() else { continue };

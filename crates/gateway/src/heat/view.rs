@@ -31,7 +31,7 @@ pub(crate) struct HeatView<'a> {
 impl HeatView<'_> {
     /// The keys of tables with the highest loads of the last window, the highest first.
     pub(crate) fn loads(&self) -> Vec<KeyLoad> {
-        loads::of(&self.heat.last(self.env.now()).parts)
+        loads::all(&self.heat.last(self.env.now()).parts)
     }
 
     /// What `GET /_heatsink/heat` answers: the last window, of all tables or of one.

@@ -59,6 +59,8 @@ pub struct KeyHeat {
     /// The share of writes whose sort key is that of the write before; `None` where too few were
     /// seen.
     pub same_sort_share: Option<f64>,
+    /// The share of writes that only add to numbers; `None` where none was seen.
+    pub added_share: Option<f64>,
     /// The share of reads that ask for the same as the read before; `None` where too few were seen.
     pub same_page_share: Option<f64>,
     /// The largest item that was examined, in bytes; 0 where none was.
@@ -127,6 +129,7 @@ impl KeyHeat {
             page_units_per_s: rate.units(counter.units_of_pages),
             growing_sort_share: counter.signs.growing_share(),
             same_sort_share: counter.signs.same_sort_share(),
+            added_share: counter.signs.added_share(),
             same_page_share: counter.signs.same_share(),
             largest_item_bytes: counter.signs.largest_item(),
             shards: shards
@@ -162,6 +165,7 @@ impl KeyHeat {
             page_units_per_s: 0.0,
             growing_sort_share: None,
             same_sort_share: None,
+            added_share: None,
             same_page_share: None,
             largest_item_bytes: 0,
             shards: Vec::new(),

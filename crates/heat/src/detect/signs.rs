@@ -14,6 +14,8 @@ pub struct Signs {
     writes: u32,
     growing: u32,
     same_sort: u32,
+    updates: u32,
+    adds: u32,
     last_sort: u64,
     reads: u32,
     same: u32,
@@ -28,6 +30,8 @@ impl Signs {
         writes: 0,
         growing: 0,
         same_sort: 0,
+        updates: 0,
+        adds: 0,
         last_sort: 0,
         reads: 0,
         same: 0,
@@ -52,6 +56,12 @@ impl Signs {
             self.largest_sort[..sort.len()].copy_from_slice(sort);
             self.length = u8::try_from(sort.len()).unwrap_or_default();
         }
+    }
+
+    /// An item is written, which `adds` to numbers and does nothing else.
+    pub fn adds(&mut self, adds: bool) {
+        self.updates += 1;
+        self.adds += u32::from(adds);
     }
 
     /// A page is read. `page`: a hash of what was asked for.
@@ -80,6 +90,11 @@ impl Signs {
         (self.writes > 1).then(|| f64::from(self.same_sort) / f64::from(self.writes - 1))
     }
 
+    /// The share of writes that only add to numbers; `None` where none was seen.
+    pub(super) fn added_share(&self) -> Option<f64> {
+        (self.updates > 0).then(|| f64::from(self.adds) / f64::from(self.updates))
+    }
+
     /// The share of reads that ask for what the read before them asked for; `None` of fewer than
     /// two.
     pub(super) fn same_share(&self) -> Option<f64> {
@@ -99,9 +114,11 @@ mod tests {
             signs.writes(format!("2026-01-01T00:00:00.{at:03}").as_bytes());
             signs.reads(u64::from(at / 50));
             signs.item(at as usize);
+            signs.adds(at % 4 > 0);
         }
         assert_eq!((signs.growing_share(), signs.largest_item()), (Some(1.0), 99));
         assert_eq!((signs.same_share(), signs.same_sort_share()), (Some(98.0 / 99.0), Some(0.0)));
+        assert_eq!(signs.added_share(), Some(0.75));
         signs.writes(b"1999");
         assert_eq!(signs.growing_share(), Some(0.99));
         (0..300).for_each(|_| signs.writes(b"1999"));

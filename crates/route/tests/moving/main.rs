@@ -315,12 +315,8 @@ fn a_page_that_ends_above_the_high_water_is_read_once() {
 /// other item has moved.
 fn pages(body: &Json, bytes: usize, items: usize) -> Vec<Vec<String>> {
     let moves = Moves { phase: Phase::Move, expires: None, high_water: None };
-    let layout = Layout {
-        strategy: Strategy::calculated(By::SortKey),
-        shards: 10,
-        hash: Hash::JumpXxh3,
-        version: 1,
-    };
+    let layout =
+        Layout { strategy: Strategy::calculated(By::SortKey), shards: 10, hash: Hash::JumpXxh3, version: 1 };
     let stored = (0..items).map(|at| {
         let sort = format!("{at:04}");
         let slot = layout.slot_of(Some(SortKey::S(&sort))).unwrap();

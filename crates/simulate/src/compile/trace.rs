@@ -154,11 +154,7 @@ fn sort_key(request: &Recorded) -> SortKey {
 /// The shard of an item: Heatsink's own hash of its whole sort key.
 fn shard(sort: &str, shards: usize) -> u16 {
     let shards = u16::try_from(shards).unwrap_or(u16::MAX);
-    let layout = Layout {
-        strategy: Strategy::calculated(By::SortKey),
-        shards,
-        hash: Hash::JumpXxh3,
-        version: 1,
-    };
+    let layout =
+        Layout { strategy: Strategy::calculated(By::SortKey), shards, hash: Hash::JumpXxh3, version: 1 };
     if shards > 1 { layout.shard_of(Some(LayoutKey::S(sort))) } else { 0 }
 }

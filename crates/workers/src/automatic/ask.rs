@@ -84,7 +84,10 @@ impl Asking<'_> {
 /// The layout that a change gives.
 fn wanted(change: &Change, counters: &[String]) -> WantedLayout {
     match change {
-        Change::Shards { shards, .. } | Change::IndexValue { shards } => WantedLayout::from(*shards),
+        Change::Shards { shards, slots } => {
+            WantedLayout { slots: slots.clone(), ..WantedLayout::from(*shards) }
+        }
+        Change::IndexValue { shards } => WantedLayout::from(*shards),
         Change::Counter { shards } => {
             WantedLayout { counter: Some(counters.to_vec()), ..WantedLayout::from(*shards) }
         }

@@ -141,8 +141,9 @@ impl Automatic {
         loads.extend(memory.cold(&loads));
         // Nothing is done for these, and who looks is told that.
         loads.extend(others.into_iter().filter(is_refused));
-        let from =
-            ReadFrom { store: &self.store, registry: &self.registry, rules, source: &*self.source, recorded };
+        let names_slots = recorded && !loads.is_empty() && self.all_know_slots().await;
+        let (store, registry, source) = (&self.store, &self.registry, &*self.source);
+        let from = ReadFrom { store, registry, rules, source, recorded, names_slots };
         memory.tables.learn(&from, &loads).await;
         let now = self.registry.env().now();
         let asked = Asked { tables: &memory.tables, rules, recorded };
@@ -152,6 +153,13 @@ impl Automatic {
         spread.iter().for_each(|name| memory.watch(name));
         self.leaves(memory, &looked.left_alone);
         self.act(memory, looked.decisions).await;
+    }
+
+    /// Whether no gateway of an older build is there, which would refuse every request on a table
+    /// that has slots by name.
+    async fn all_know_slots(&self) -> bool {
+        let older = self.control.changer().gateways_without(|one| one.knows_slots).await;
+        older.is_ok_and(|older| older.is_empty())
     }
 
     /// Tells what burns and is left alone.

@@ -14,7 +14,6 @@ use heatsink_control::{Mode, Rules};
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::policy::{Facts, KeyFacts, KeyName, Partitions, Reason, Settings};
-use heatsink_layout::Phase;
 use heatsink_store::Store;
 
 use super::source::HeatSource;
@@ -38,6 +37,8 @@ pub(super) struct Tables {
     known: HashMap<String, Known>,
     /// What has an intent that somebody has yet to carry out.
     open: BTreeSet<KeyName>,
+    /// Whether every gateway knows slots by name.
+    names_slots: bool,
 }
 
 /// Where tables are read.
@@ -48,6 +49,8 @@ pub(super) struct ReadFrom<'a> {
     pub source: &'a dyn HeatSource,
     /// Whether there is a registry.
     pub recorded: bool,
+    /// Whether every gateway knows slots by name.
+    pub names_slots: bool,
 }
 
 impl Tables {
@@ -56,6 +59,7 @@ impl Tables {
         if loads.is_empty() {
             return;
         }
+        self.names_slots = from.names_slots;
         let now = from.registry.env().now();
         let before = std::mem::take(&mut self.open);
         if from.recorded {
@@ -152,7 +156,7 @@ impl Facts for Asked<'_> {
         };
         let settings = settings(section, context);
         let mut facts = match &load.index {
-            None => of_key(context, &load.key, settings),
+            None => of_key(context, &load.key, settings, self.tables.names_slots),
             Some(index) => of_value(context, index, &load.key, settings),
         };
         if self.tables.open.contains(&KeyName::of(load)) {
@@ -188,14 +192,10 @@ fn settings(section: &Section, context: &TableContext) -> Settings {
     settings
 }
 
-fn of_key(context: &TableContext, key: &[u8], settings: Settings) -> KeyFacts {
+fn of_key(context: &TableContext, key: &[u8], settings: Settings, names_slots: bool) -> KeyFacts {
     let record = context.record(key);
     let moves = record.and_then(|record| record.moves.as_ref());
-    let layout = match (record, moves) {
-        (_, Some(moves)) if moves.phase == Phase::Move => Some(&moves.to),
-        (record, _) => record.map(|record| &record.layout),
-    };
-    let shards = layout.map_or_else(|| context.without_record(key).shards, |layout| layout.shards);
+    let layout = context.laid_out(key);
     let is_counter = context.is_counter(key);
     let barred = if moves.is_some() {
         Some(Reason::Moving)
@@ -208,8 +208,8 @@ fn of_key(context: &TableContext, key: &[u8], settings: Settings) -> KeyFacts {
     };
     KeyFacts {
         barred,
-        slots: (0..shards).collect(),
-        names_slots: false,
+        slots: (0..layout.shards.max(1)).map(|shard| layout.slot_number(shard)).collect(),
+        names_slots,
         sort_key: context.has_sort_key(),
         local_index: context.has_local_index(),
         ..KeyFacts::whole(settings)

@@ -11,9 +11,7 @@ use heatsink_control::{
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{
-    InForce, KeyLayouts, Layout, RecordedKey, Slot, Table, ValueLayout, in_slots, shards,
-};
+use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table, ValueLayout, in_slots, shards};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -214,7 +212,7 @@ impl TableContext {
     }
 
     /// The layout that a key has, or is about to have.
-    fn laid_out(&self, key: &[u8]) -> Layout {
+    pub(crate) fn laid_out(&self, key: &[u8]) -> Layout {
         let of_rule = || self.layouts.of(key).map_or_else(Layout::none, |layout| Layout::clone(layout));
         self.record(key).map_or_else(of_rule, |record| match &record.moves {
             Some(moves) => moves.to.clone(),

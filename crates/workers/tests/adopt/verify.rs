@@ -455,12 +455,8 @@ async fn a_key_on_its_way_is_walked_in_both_layouts_and_each_item_counts_once() 
     let refused = verification(&store, None).await.unwrap().repair(None, &Unwatched).await.unwrap_err();
     assert!(refused.to_string().contains("is being moved"), "{refused}");
     // In a shard that neither layout gives it; once with a free place, once beside the item.
-    let layout = Layout {
-        strategy: Strategy::calculated(By::SortKey),
-        shards: 4,
-        hash: Hash::JumpXxh3,
-        version: 1,
-    };
+    let layout =
+        Layout { strategy: Strategy::calculated(By::SortKey), shards: 4, hash: Hash::JumpXxh3, version: 1 };
     let slot = |sort: &str| layout.slot_of(Some(SortKey::S(sort))).unwrap().shard;
     let third = |sort: &str| (1..4).find(|shard| *shard != slot(sort)).unwrap();
     for sort in ["free", "001"] {

@@ -122,7 +122,7 @@ pub(super) fn batch_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Op
             let of_indexes: Vec<Known> =
                 indexes.iter().map(|shares| shares.get(nth).copied().unwrap_or(Known::Nothing)).collect();
             let halves = Halves::PLAIN;
-            let write = Write { at, kind, halves, known, indexes: &of_indexes, is_unprocessed };
+            let write = Write { at, kind, halves, known, adds: false, indexes: &of_indexes, is_unprocessed };
             finder.write(&table, item, &write);
         }
     }

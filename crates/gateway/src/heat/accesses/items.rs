@@ -28,6 +28,8 @@ pub(in crate::heat) struct Found<'a> {
     pub(in crate::heat) outcome: Outcome,
     /// The sort key of a write, as an attribute value.
     pub(in crate::heat) sort: Option<&'a [u8]>,
+    /// Whether a write of the table only adds to numbers, whatever they are; `None` of others.
+    pub(in crate::heat) adds: Option<bool>,
     /// What identifies a read among those of its key.
     pub(in crate::heat) page: Option<&'a [u8]>,
     /// The size of the item, in bytes; 0 where it is not known.
@@ -76,6 +78,8 @@ pub(super) struct Write<'w> {
     pub(super) kind: RequestKind,
     pub(super) halves: Halves,
     pub(super) known: Known,
+    /// Whether it only adds to numbers, and asks for nothing back.
+    pub(super) adds: bool,
     /// What is known of the cost in each index of the table, by its place; [`Known::Nothing`]
     /// beyond the last one.
     pub(super) indexes: &'w [Known],
@@ -150,6 +154,7 @@ impl<'a> Finder<'_, 'a> {
             cost,
             outcome,
             sort: None,
+            adds: None,
             page: Some(key),
             item: read.size,
             operation: trace::Operation::Get,
@@ -182,6 +187,7 @@ impl<'a> Finder<'_, 'a> {
             cost,
             outcome,
             sort,
+            adds: Some(write.adds),
             page: None,
             item: size,
             operation: if is_put { trace::Operation::Put } else { trace::Operation::Update },
@@ -192,7 +198,7 @@ impl<'a> Finder<'_, 'a> {
         // What a condition refuses does not come to an index.
         let reaches_indexes = self.fate.is_done() || outcome != Outcome::Done;
         let has_indexes = table.indexes.iter().any(|index| !index.local);
-        let no_index = Found { sort: None, ..found.clone() };
+        let no_index = Found { sort: None, adds: None, ..found.clone() };
         self.found.push(found);
         if !reaches_indexes || !has_indexes {
             return Some(());

@@ -4,6 +4,7 @@
 //! Keys are those of the request, as it was sent: logical ones of a client's, physical ones of a
 //! call to the store. What cannot be read is left out: the answer is the client's in any case.
 
+mod adds;
 mod batches;
 mod condition;
 mod costing;
@@ -107,10 +108,11 @@ fn write<'a>(finder: &mut Finder<'_, 'a>, kind: RequestKind, body: &'a [u8]) -> 
     let indexes = finder.told_of_indexes(&table);
     let known = known.unwrap_or(Known::Nothing);
     let halves = Halves::PLAIN;
+    let adds = kind == RequestKind::Update && adds::only_adds(body);
     finder.write(
         &table,
         item,
-        &Write { at: 0, kind, halves, known, indexes: &indexes, is_unprocessed: false },
+        &Write { at: 0, kind, halves, known, adds, indexes: &indexes, is_unprocessed: false },
     )
 }
 

@@ -64,6 +64,7 @@ pub(super) fn find<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: 
         key,
         cost,
         outcome,
+        adds: None,
         sort: None,
         page: Some(body),
         item: 0,

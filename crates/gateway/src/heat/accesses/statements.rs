@@ -149,6 +149,7 @@ fn add(finder: &mut Finder<'_, '_>, one: Stated, known: Known) {
         key,
         cost,
         outcome,
+        adds: None,
         sort: None,
         page: None,
         item: 0,

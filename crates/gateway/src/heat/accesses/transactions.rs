@@ -77,7 +77,7 @@ pub(super) fn write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<(
         finder.write(
             table,
             item,
-            &Write { at, kind, halves, known, indexes: &indexes, is_unprocessed: false },
+            &Write { at, kind, halves, known, adds: false, indexes: &indexes, is_unprocessed: false },
         );
     }
     Some(())
