@@ -6,7 +6,7 @@
 //!
 //! Not here: what a request costs that the store tells of (`gateway`).
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
@@ -112,9 +112,7 @@ impl Costs {
 
     #[allow(clippy::cast_possible_truncation, reason = "the upper and the lower half")]
     fn place(&self, of: CostOf<'_>) -> (usize, u32) {
-        let mut hasher = self.hash.build_hasher();
-        (of.part, of.kind, of.key).hash(&mut hasher);
-        let hash = hasher.finish();
+        let hash = self.hash.hash_one((of.part, of.kind, of.key));
         (hash as usize % CELLS, (hash >> 32) as u32)
     }
 }

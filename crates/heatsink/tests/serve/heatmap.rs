@@ -15,7 +15,10 @@ pub fn told(
 ) -> (std::process::Output, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let answer = format!("HTTP/1.1 {status} Told\r\nconnection: close\r\n\r\n{body}");
+    let body = body.to_string();
+    let length = body.len();
+    let answer =
+        format!("HTTP/1.1 {status} Told\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut request = Vec::new();

@@ -110,7 +110,8 @@ pub(crate) fn can_change(
              else: leave the strategy out"
         ));
     }
-    if to.shards == 1 && schema.key.sort.is_none() && from.counter_attributes().is_none() {
+    let is_counter = |layout: &Layout| layout.counter_attributes().is_some();
+    if to.shards == 1 && schema.key.sort.is_none() && !is_counter(from) && !is_counter(to) {
         return usage(format!("Table {table} has no sort key: keys of such tables get no other slot"));
     }
     if to.counter_attributes().is_none() && schema.key.sort.is_none() {

@@ -53,7 +53,7 @@ impl Banner<'_> {
         };
         let rules = if self.has_rules { " The rules of heatsink.toml are not applied." } else { "" };
         let said = format!(
-            "Heatsink watches on {endpoint} and forwards every request to {upstream}, byte for byte.{rules}\n\
+            "Heatsink watches on {endpoint} and forwards every request to {upstream}, byte for byte, and asks what some of them cost.{rules}\n\
              \n\
              It writes nothing to the store, and changes no key. By itself it sends: one DescribeTable for each table that requests name, because the names of \
              keys are in no request; and one DescribeTable, then a GetItem every 5 s, for the table {registry}. That table is not there. If another Heatsink \
