@@ -78,9 +78,11 @@ codes! {
     ConditionalCheckFailedException => DYNAMODB, 400, false;
     DuplicateItemException => DYNAMODB, 400, false;
     ExpiredIteratorException => DYNAMODB, 400, false;
+    ExpiredTokenException => CORAL_SERVICE, 400, false;
     IdempotentParameterMismatchException => DYNAMODB, 400, false;
     IncompleteSignatureException => CORAL_SERVICE, 400, false;
     InternalServerError => DYNAMODB, 500, true;
+    InvalidSignatureException => CORAL_SERVICE, 400, false;
     ItemCollectionSizeLimitExceededException => DYNAMODB, 400, false;
     LimitExceededException => DYNAMODB, 400, true;
     MissingAuthenticationTokenException => CORAL_SERVICE, 400, false;
@@ -97,6 +99,7 @@ codes! {
     TransactionConflictException => DYNAMODB, 400, true;
     TransactionInProgressException => DYNAMODB, 400, true;
     UnknownOperationException => CORAL_SERVICE, 400, false;
+    UnrecognizedClientException => CORAL_SERVICE, 400, false;
     ValidationException => CORAL_VALIDATE, 400, false;
 }
 

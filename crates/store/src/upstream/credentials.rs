@@ -16,8 +16,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 use aws_smithy_http_client::tls;
 use heatsink_dynamo::{Error, Outcome};
-
-use super::signature::SigningKey;
+use heatsink_signature::SigningKey;
 
 /// Credentials are renewed this long before they expire.
 const AHEAD_MILLIS: u64 = 300_000;

@@ -9,7 +9,6 @@ mod checked_stream;
 mod connections;
 mod credentials;
 mod endpoint;
-mod signature;
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,6 +18,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Env;
+use heatsink_signature::{CONTENT_TYPE as JSON, SigningKey};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ToStrError};
 use http::uri::InvalidUri;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
@@ -29,7 +29,6 @@ pub use bounds::Bounds;
 use connections::{Connections, Failure};
 use credentials::Keys;
 pub use endpoint::Endpoint;
-use signature::SigningKey;
 
 /// The region that requests to a loopback endpoint are signed for where the chain names none. Local
 /// servers take any.
@@ -88,7 +87,7 @@ impl Server {
         let headers = request.headers_mut();
         headers.reserve(8);
         headers.insert(HOST, self.host.clone());
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(signature::CONTENT_TYPE));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         headers.insert(TARGET, target);
         headers.insert(DATE, own(signed.date)?);
         headers.insert(AUTHORIZATION, own(signed.authorization)?);
