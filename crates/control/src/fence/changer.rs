@@ -328,7 +328,9 @@ impl Changer {
             async move {
                 let list = self.registry.gateways_marked(&*self.settings.processes).await?;
                 let list = list.into_iter().map(|one: Gateway| one.registration).collect();
-                Ok(vec![Arc::new(list); callers.len()])
+                // One list for all of them.
+                let list = Arc::new(list);
+                Ok(callers.iter().map(|_| Arc::clone(&list)).collect())
             }
             .boxed()
         };

@@ -64,8 +64,11 @@ impl KeyWrites {
     /// The store's; a record that cannot be read.
     pub async fn records(&self, registry: &Registry, table_id: &str) -> Result<Arc<Vec<KeyRecord>>, Error> {
         let serve = |callers: Vec<()>| {
-            let read =
-                async move { Ok(vec![Arc::new(registry.key_records(table_id).await?); callers.len()]) };
+            let read = async move {
+                // One list for all of them.
+                let records = Arc::new(registry.key_records(table_id).await?);
+                Ok(callers.iter().map(|()| Arc::clone(&records)).collect())
+            };
             read.boxed()
         };
         self.readings.ask((), usize::MAX, serve).await

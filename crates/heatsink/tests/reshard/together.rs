@@ -95,7 +95,7 @@ fn how_long_a_hundred_keys_take() {
         let relieved = || {
             town.pause(Duration::from_millis(90));
             let records = block_on(registry.key_records(&id)).unwrap();
-            (records.into_iter().filter(|record| is_at_move(record)).count() == keys).then_some(())
+            (records.into_iter().filter(is_at_move).count() == keys).then_some(())
         };
         town.until("relief", relieved);
         println!("relief of {keys} keys: {} ms", RealEnv.now().since(begun).as_millis());

@@ -48,7 +48,8 @@ pub use story::Story;
 /// Connections of the clients, over all gateways.
 const CONNECTIONS: usize = 96;
 /// What the gateways may do by themselves: everything, for all keys, at once.
-const AUTOMATIC: &str = "[[automatic]]\ntable = \"Leaderboards\"\nmode = \"auto\"\npatience = \"0s\"\n";
+const AUTOMATIC: &str =
+    "[[automatic]]\ntable = \"Leaderboards\"\nmode = \"auto\"\npatience = \"0s\"\nindex_values = true\n";
 
 /// The options.
 #[derive(Clone, Copy, Debug)]

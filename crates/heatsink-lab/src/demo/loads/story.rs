@@ -116,16 +116,22 @@ impl Story {
         counts: &[Count],
     ) -> Story {
         let Seen { changes, said, .. } = seen;
-        let shards = |subject: &Subject| {
+        let slots = |subject: &Subject| {
             let of = |change: &&Change| {
                 change.key == subject.name
                     && change.index.as_deref() == subject.index()
                     && change.in_force_ms.is_some()
             };
-            changes.iter().rev().find(of).map_or(1, |change| change.shards)
+            let first = |shards: u16| (0..shards.max(1)).collect::<Vec<u16>>();
+            let change = changes.iter().rev().find(of);
+            change.map_or_else(
+                || first(1),
+                |change| change.slots.clone().unwrap_or_else(|| first(change.shards)),
+            )
         };
+        let shards = |subject: &Subject| u16::try_from(slots(subject).len()).unwrap_or(u16::MAX);
         let changed = changes.iter().filter_map(|change| change.in_force_ms).min();
-        let loads = Loads::new(offer.subjects(), partitions, shards);
+        let loads = Loads::new(offer.subjects(), partitions, slots);
         let end = u32::try_from(settings.seconds * 1_000).unwrap_or(u32::MAX);
         let mut keys = Vec::new();
         for (nth, subject) in offer.subjects().iter().enumerate() {
@@ -216,14 +222,14 @@ struct Loads {
 }
 
 impl Loads {
-    fn new(subjects: &[Subject], partitions: &Partitions, shards: impl Fn(&Subject) -> u16) -> Self {
+    fn new(subjects: &[Subject], partitions: &Partitions, slots: impl Fn(&Subject) -> Vec<u16>) -> Self {
         let empty = || vec![Vec::new(); partitions.count()];
         let mut loads = Loads { table: [empty(), empty()], index: empty() };
         for (nth, subject) in subjects.iter().enumerate() {
-            let count = shards(subject).max(1);
-            let each = subject.units_per_second() / f64::from(count);
-            for shard in 0..count {
-                let partition = partitions.of(&subject.name, shard);
+            let slots = slots(subject);
+            let each = subject.units_per_second() / slots.len().max(1) as f64;
+            for slot in slots {
+                let partition = partitions.of(&subject.name, slot);
                 if let Some(within) = loads.of_mut(subject).get_mut(partition) {
                     within.push((nth, each));
                 }

@@ -35,6 +35,8 @@ pub struct Change {
     pub key: String,
     /// Its shards afterwards.
     pub shards: u16,
+    /// The slots of these, where they are named.
+    pub slots: Option<Vec<u16>>,
     /// When the decision was on record.
     pub decided_ms: u32,
     /// When new writes went to the new places.
@@ -74,6 +76,7 @@ impl Seen {
                 index,
                 key,
                 shards: intent.request.layout.shards,
+                slots: intent.request.layout.slots.clone(),
                 decided_ms: now,
                 in_force_ms: None,
                 ended_ms: None,
