@@ -108,15 +108,20 @@ fn with_member(body: &[u8], detail: &str) -> Option<Bytes> {
 
 /// Where the figures are in an answer.
 fn figures(answer: &[u8]) -> Option<Range<usize>> {
-    near_end(answer).or_else(|| {
-        let first = json::first_member(answer).ok().flatten().filter(|(name, _)| name == ANSWERED);
-        let value = match first {
-            Some((_, value)) => value,
-            None => json::member(answer, ANSWERED).ok()??,
-        };
+    let place = |value: &[u8]| {
         let start = (value.as_ptr() as usize).checked_sub(answer.as_ptr() as usize)?;
         Some(start..start + value.len())
-    })
+    };
+    first(answer)
+        .and_then(place)
+        .or_else(|| near_end(answer))
+        .or_else(|| place(json::member(answer, ANSWERED).ok()??))
+}
+
+/// The figures where they are the first member, as DynamoDB writes them: no item is read.
+fn first(answer: &[u8]) -> Option<&[u8]> {
+    answer.strip_prefix(b"{\"")?.strip_prefix(ANSWERED.as_bytes())?.strip_prefix(b"\":")?;
+    json::first_member(answer).ok()?.map(|(_, value)| value)
 }
 
 /// The same where they are the last member: found from the end, without reading the items before.
@@ -124,7 +129,9 @@ fn figures(answer: &[u8]) -> Option<Range<usize>> {
 fn near_end(answer: &[u8]) -> Option<Range<usize>> {
     let end = answer.len().checked_sub(1).filter(|end| answer.get(*end) == Some(&b'}'))?;
     let mut open = 0_usize;
-    let (from, near) = (end.saturating_sub(NEAR_END), answer.get(end.saturating_sub(NEAR_END)..end)?);
+    let from = end.saturating_sub(NEAR_END);
+    // Nothing else ends there: a number is a count, and all items stand before it.
+    let near = answer.get(from..end).filter(|near| near.ends_with(b"}") || near.ends_with(b"]"))?;
     // Names of tables and indexes have no brackets.
     let start = from
         + near.iter().rposition(|byte| match byte {
