@@ -129,6 +129,28 @@ impl Registry {
         }
     }
 
+    /// Asks for something of a key, or of a value of an index: writes an intent, and gives it. `None`
+    /// where there is one that has not ended, or where another one was first: that one stands.
+    ///
+    /// # Errors
+    /// As [`intent_for`](Self::intent_for) and [`write_intent`](Self::write_intent).
+    pub async fn ask(
+        &self,
+        table: (&str, &str),
+        subject: Subject<'_>,
+        request: Request,
+    ) -> Result<Option<ReshardIntent>, Error> {
+        let before = self.intent_for(table.0, subject).await?;
+        if before.as_ref().is_some_and(ReshardIntent::is_open) {
+            return Ok(None);
+        }
+        let mut intent = self.new_intent(table, subject, request);
+        if let Some(before) = &before {
+            intent.version = before.version + 1;
+        }
+        Ok(self.write_intent(before.as_ref(), &intent).await?.then_some(intent))
+    }
+
     /// Writes an intent, if it still has the version of `from` (`None`: if there is none). `false`
     /// when it does not.
     ///

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use heatsink_control::Control;
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::{Request, ReshardIntent, Subject, WantedLayout, key_text};
+use heatsink_control::reshard_intent::{Request, Subject, WantedLayout, key_text};
 use heatsink_heat::policy::{Change, Decision};
 use heatsink_store::Store;
 
@@ -47,10 +47,6 @@ impl Asking<'_> {
             Some(index) => context.index_key_type(index).unwrap_or(context.key_type()),
         };
         let subject = Subject { index: decision.name.index.as_deref(), key: &decision.name.key, key_type };
-        let before = self.registry.intent_for(context.id(), subject).await?;
-        if before.as_ref().is_some_and(ReshardIntent::is_open) {
-            return Ok(false);
-        }
         let request = Request {
             layout,
             rate: DEFAULT_RATE,
@@ -59,11 +55,7 @@ impl Asking<'_> {
             asked: self.registry.env().unix_millis(),
         };
         let table = (context.id(), decision.name.table.as_str());
-        let mut intent = self.registry.new_intent(table, subject, request);
-        if let Some(before) = &before {
-            intent.version = before.version + 1;
-        }
-        Ok(self.registry.write_intent(before.as_ref(), &intent).await?)
+        Ok(self.registry.ask(table, subject, request).await?.is_some())
     }
 
     async fn check_value(

@@ -56,7 +56,6 @@ impl TableContext {
                     continue;
                 }
             }
-            let before = registry.intent(self.id(), key, self.key_type()).await?;
             let request = Request {
                 layout: wanted,
                 rate: by.rate,
@@ -66,15 +65,9 @@ impl TableContext {
                 asked: first + u64::try_from(told.asked.len()).unwrap_or(0),
             };
             let table = (self.id(), self.table().name.as_str());
-            let mut intent = registry.new_intent(table, (&key[..], self.key_type()), request);
-            let is_open = before.as_ref().is_some_and(ReshardIntent::is_open);
-            if let Some(before) = &before {
-                intent.version = before.version + 1;
-            }
-            // Where another one is first, that one stands.
-            match !is_open && registry.write_intent(before.as_ref(), &intent).await? {
-                true => told.asked.push(intent),
-                false => told.already.push(key.clone()),
+            match registry.ask(table, (&key[..], self.key_type()).into(), request).await? {
+                Some(intent) => told.asked.push(intent),
+                None => told.already.push(key.clone()),
             }
         }
         Ok(told)
