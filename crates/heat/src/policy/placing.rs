@@ -4,18 +4,18 @@
 
 use std::collections::BTreeSet;
 
+use heatsink_layout::MOST_SLOTS;
+
 use super::crowds::MOST_FILLED;
 use super::facts::{Partitions, Units};
 use crate::{PARTITION_READS, PARTITION_WRITES};
 
-/// Slots are numbers below this one.
-const SLOTS: u16 = 10_000;
 /// Slots that are tried for each partition.
 const TRIED: usize = 16;
 
 /// The lowest slots that are free, in place of those that leave (`None`) and for further shards.
 pub(super) fn lowest(keep: &[Option<u16>], shards: u16, taken: &BTreeSet<u16>) -> Option<Vec<u16>> {
-    let mut free = (0..SLOTS).filter(|slot| !taken.contains(slot));
+    let mut free = (0..MOST_SLOTS).filter(|slot| !taken.contains(slot));
     (0..usize::from(shards)).map(|at| keep.get(at).copied().flatten().or_else(|| free.next())).collect()
 }
 
@@ -61,10 +61,10 @@ impl<'a> Ground<'a> {
         counts: std::ops::RangeInclusive<u16>,
         each: impl Fn(u16) -> Units,
     ) -> Option<Vec<u16>> {
-        let tried = (self.loads.len() * TRIED).clamp(256, usize::from(SLOTS));
+        let tried = (self.loads.len() * TRIED).clamp(256, usize::from(MOST_SLOTS));
         let mut free: Vec<Vec<u16>> = vec![Vec::new(); self.loads.len()];
         // The lowest one of a partition is taken first, from the end.
-        for slot in (0..SLOTS).take(tried).rev().filter(|slot| !taken.contains(slot)) {
+        for slot in (0..MOST_SLOTS).take(tried).rev().filter(|slot| !taken.contains(slot)) {
             if let Some(free) = free.get_mut(self.partition(key, slot)) {
                 free.push(slot);
             }

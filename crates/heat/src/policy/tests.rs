@@ -52,12 +52,7 @@ fn load(key: u8, writes: f64, shards: usize) -> KeyLoad {
         writes,
         requests: writes,
         throttled: refused,
-        writes_refused: Refused {
-            requests: writes,
-            throttled: refused,
-            by_partition: refused,
-            by_index: 0.0,
-        },
+        writes_refused: by_partition(writes, refused),
         growing: 1.0,
         item_bytes: 300,
         page: 100,
@@ -65,19 +60,15 @@ fn load(key: u8, writes: f64, shards: usize) -> KeyLoad {
     }
 }
 
+/// So many requests, of which their partition refuses some.
+fn by_partition(requests: f64, refused: f64) -> Refused {
+    Refused { requests, throttled: refused, by_partition: refused, by_index: 0.0 }
+}
+
 /// The same, refused with that share.
 fn refused(key: u8, writes: f64, share: f64) -> KeyLoad {
     let refused = writes * share;
-    KeyLoad {
-        throttled: refused,
-        writes_refused: Refused {
-            requests: writes,
-            throttled: refused,
-            by_partition: refused,
-            by_index: 0.0,
-        },
-        ..load(key, writes, 1)
-    }
+    KeyLoad { throttled: refused, writes_refused: by_partition(writes, refused), ..load(key, writes, 1) }
 }
 
 /// The changes that a load second by second leads to, each carried out at once.
