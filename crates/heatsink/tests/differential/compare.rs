@@ -226,6 +226,9 @@ fn capacity(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Optio
         || turns(&case.rules).is_some()
         // Which items lie in a segment follows from the physical key; in the engine it does not.
         || case.judge == Judge::DynamoDbLocal && step.body.get("TotalSegments").is_some()
+        // It tells what a DeleteItem of no item used though nobody asked. The gateway cuts out what
+        // the client did not ask for, so the two differ by which requests are drawn.
+        || case.judge == Judge::DynamoDbLocal && !asks_capacity(step)
         || plain.pages.len() != sharded.pages.len()
     {
         return None;
@@ -235,6 +238,10 @@ fn capacity(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Optio
         let exact = !["Query", "BatchExecuteStatement"].contains(&step.operation.as_str());
         if exact { differs("capacities", &json!(plain.capacities), &json!(sharded.capacities)) } else { None }
     })
+}
+
+fn asks_capacity(step: &Step) -> bool {
+    step.body["ReturnConsumedCapacity"].as_str().is_some_and(|wanted| wanted != "NONE")
 }
 
 fn without_units(capacity: &Json) -> Json {
