@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | fetch | asks the store for pages, and takes them apart | `template`, `page` |
 //! | merge | puts the items of all shards in one order, as far as that is known | `query::merge` |
-//! | fold | adds what other fragments of a counter hold | `counter::fragments` |
+//! | fold | adds what other fragments of a counter hold | `counter::pages` |
 //! | filter, project | tests each item with its logical key, and leaves what is shown of it | `selection` |
 //! | cut | decides where the page ends and whether more follows | `query::scatter`, `scan` |
 //! | encode | writes the page and the cursor at which the next one begins | `query::answer`, `selection`, `cursor` |

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use heatsink_dynamo::{Error, IndexSchema};
 use heatsink_layout::Table;
 
-use super::fragments::Fold;
+use super::pages::Fold;
 use crate::collection::selection::{Expressions, projects};
 use crate::request::Request;
 

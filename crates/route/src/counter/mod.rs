@@ -12,7 +12,7 @@
 //! | an UpdateItem that only adds to declared numbers | the same on one fragment, each in turn (`add`) |
 //! | a write that neither sets nor reads them | the same on the base fragment |
 //! | a write that sets, removes or replaces them | one transaction over all fragments (`fragments::transaction`); in a BatchWriteItem one for each counter (`batch`) |
-//! | a read that shows them | all fragments, folded into one item (`fragments::fold`; of pages `fragments`, of single items the module `items`) |
+//! | a read that shows them | all fragments, folded into one item (`fragments::fold`; of pages `pages`, of single items the module `items`) |
 //! | a PartiQL statement | a Query or a Scan; a statement on the base fragment, or a transaction over all (`statement`) |
 //!
 //! What no fragment can know is refused (`fragments::effect`): a write that reads or returns a
@@ -20,8 +20,8 @@
 
 mod add;
 pub(crate) mod batch;
-pub(crate) mod fragments;
 mod index;
+pub(crate) mod pages;
 pub(crate) mod statement;
 pub(crate) mod write;
 

@@ -10,7 +10,7 @@ use heatsink_layout::{Layout, Slot};
 use super::request::Query;
 use crate::collection::keys::physical;
 use crate::collection::template::{Expressions, Template};
-use crate::counter::fragments::Fold;
+use crate::counter::pages::Fold;
 use crate::refusal::Unplanned;
 
 /// What completes the items of such a Query; `None` where none of the counters is shown or tested,

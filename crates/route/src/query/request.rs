@@ -15,7 +15,7 @@ use crate::collection::position::Position;
 use crate::collection::range::Condition;
 use crate::collection::selection::Expressions;
 use crate::collection::template::Queried;
-use crate::counter::fragments::Fold;
+use crate::counter::pages::Fold;
 use crate::cursor::{self, Cursor};
 use crate::refusal::Unplanned;
 use crate::request::Request;

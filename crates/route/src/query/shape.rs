@@ -10,7 +10,7 @@ use super::page::{Collected, Homes, Reader};
 use super::request::Query;
 use crate::Calls;
 use crate::collection::template::{Expressions, Template};
-use crate::counter::fragments::Fold;
+use crate::counter::pages::Fold;
 
 /// The parts that do not depend on shards.
 #[derive(Debug)]

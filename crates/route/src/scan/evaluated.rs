@@ -20,7 +20,7 @@ use crate::answer::{strip_object, unreadable};
 use crate::capacity::{Capacity, Report};
 use crate::collection::page;
 use crate::collection::selection::Selection;
-use crate::counter::fragments::Fold;
+use crate::counter::pages::Fold;
 use crate::cursor;
 use crate::dry_run::explained;
 use crate::key::KeyText;

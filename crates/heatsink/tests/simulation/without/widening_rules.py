@@ -8,7 +8,7 @@ needed.
 from reshard_rules import CONTEXT, COORDINATOR, PROTOCOL, STEPS
 from rules import Rule
 
-FRAGMENTS = "crates/route/src/counter/fragments.rs"
+FRAGMENTS = "crates/route/src/counter/pages.rs"
 QUERIES = "crates/route/src/query/mod.rs"
 WRITE = "crates/route/src/counter/write.rs"
 
