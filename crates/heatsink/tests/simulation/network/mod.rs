@@ -5,6 +5,11 @@
 //! The store itself carries out one request at a time, at the moment when it arrives; but what one
 //! BatchGetItem asks for can be read at two.
 
+mod bodies;
+mod link;
+mod planned;
+mod weather;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,149 +17,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::executor::block_on;
-use futures::future::{BoxFuture, Either, select};
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::MonotonicInstant;
+use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
-use heatsink_store::{Permit, Store};
 use serde_json::{Value as Json, json};
+
+use bodies::{REGISTRY, id_of_record, is_of_registry, of_table, table_of, writes_head, writes_key_record};
+use link::Link;
+use planned::{Awaited, Planned, Requests};
+use weather::{NEVER, QUICK};
+
+pub use weather::{Fate, Lost, PAST, PATIENCE, Weather};
 
 use crate::TABLE;
 use crate::clock::{Clock, ProcessEnv};
 use crate::log::Log;
-
-/// How long a process waits for an answer, as an upstream's default is.
-pub const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a request takes to the store, or an answer back, on a good day: up to this.
-const QUICK: Duration = Duration::from_millis(20);
-
-/// Sends to the store directly, bypassing Heatsink, in any weather.
-pub const PAST: &str = "past";
-
-/// How bad the network and the store are. Of `n` requests one meets the mischief; 0 is never.
-#[derive(Clone, Copy, Debug)]
-pub struct Weather {
-    /// Requests that arrive up to [`latest`](Self::latest) late.
-    pub late: u64,
-    pub latest: Duration,
-    /// Requests of processes whose name begins so are never late.
-    pub punctual: &'static str,
-    /// Answers that never come, or that a broken connection takes with it.
-    pub lost: u64,
-    /// Requests that the store throttles.
-    pub throttled: u64,
-    /// Reads that arrive twice.
-    pub twice: u64,
-    /// BatchGetItem requests whose items are read at two moments.
-    pub split: u64,
-    /// Transactions on the registry that readers see half done for a while: the record of a table,
-    /// but not yet that of its key.
-    pub torn: u64,
-    /// For how long DescribeTable may show what was there before a table was made or dropped:
-    /// nothing, or another table.
-    pub stale: Duration,
-    /// How long a process waits for an answer.
-    pub patience: Duration,
-}
-
-impl Default for Weather {
-    fn default() -> Self {
-        let nothing = Duration::ZERO;
-        Weather {
-            late: 0,
-            latest: nothing,
-            punctual: PAST,
-            lost: 0,
-            throttled: 0,
-            twice: 0,
-            split: 0,
-            torn: 0,
-            stale: nothing,
-            patience: PATIENCE,
-        }
-    }
-}
-
-/// What becomes of one request.
-#[derive(Clone, Copy, Debug)]
-pub struct Fate {
-    pub there: Duration,
-    pub back: Duration,
-    /// The answer is lost; the connection breaks, or is silent.
-    pub lost: Option<Lost>,
-    pub throttled: bool,
-    pub twice: Option<Duration>,
-    /// How much later the other part of a BatchGetItem is read.
-    pub split: Option<Duration>,
-    /// For how long a transaction that writes a key's record is seen half done.
-    pub torn: Option<Duration>,
-    /// What the store says instead of doing it.
-    pub refused: Option<fn() -> Error>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Lost {
-    Broken,
-    Silent,
-}
-
-impl Fate {
-    /// A request that arrives so late and is answered at once.
-    pub fn late(there: Duration) -> Fate {
-        let back = Duration::from_millis(1);
-        Fate {
-            there,
-            back,
-            lost: None,
-            throttled: false,
-            twice: None,
-            split: None,
-            torn: None,
-            refused: None,
-        }
-    }
-}
-
-/// Requests of a process that hold a text; of any process whose name begins so.
-struct Requests {
-    process: String,
-    operation: Operation,
-    text: String,
-}
-
-impl Requests {
-    fn of(process: &str, operation: Operation, text: &str) -> Self {
-        Requests { process: process.to_owned(), operation, text: text.to_owned() }
-    }
-
-    fn hold(&self, process: &str, operation: Operation, text: &str) -> bool {
-        process.starts_with(&self.process) && self.operation == operation && text.contains(&self.text)
-    }
-}
-
-/// What a test has planned for the next so many of these requests.
-struct Planned {
-    requests: Requests,
-    fate: Fate,
-    times: usize,
-}
-
-/// Somebody waits for the moment at which a process sends a request.
-struct Awaited {
-    process: String,
-    text: String,
-    /// How many requests that hold the text come before it.
-    before: usize,
-    /// It never arrives.
-    vanishes: bool,
-    sent: oneshot::Sender<()>,
-}
-
-/// Later than any run ends.
-const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// What DescribeTable answers.
 type Described = Result<Bytes, Error>;
@@ -455,182 +335,4 @@ impl State {
         }
         Bytes::from(text)
     }
-}
-
-/// The name of the registry.
-const REGISTRY: &str = "heatsink.registry";
-
-/// Whether a request on items is one on the registry.
-fn is_of_registry(body: &[u8]) -> bool {
-    String::from_utf8_lossy(body).contains(REGISTRY)
-}
-
-/// Whether a request names a change in the head of the registry.
-fn writes_head(operation: Operation, body: &Bytes) -> bool {
-    let text = String::from_utf8_lossy(body);
-    operation == Operation::PutItem && text.contains(r#""pk":{"S":"head"}"#)
-}
-
-/// Whether a request is the transaction that writes the record of a key, and with it that of its
-/// table.
-fn writes_key_record(operation: Operation, body: &[u8]) -> bool {
-    operation == Operation::TransactWriteItems
-        && String::from_utf8_lossy(body).contains("\"sk\":{\"S\":\"key:")
-}
-
-/// The id of the table whose key's record a transaction writes.
-fn id_of_record(body: &Bytes) -> Json {
-    let body: Json = serde_json::from_slice(body).unwrap();
-    body["TransactItems"][0]["Put"]["Item"]["pk"]["S"].clone()
-}
-
-fn of_table(table: &str) -> Bytes {
-    Bytes::from(json!({ "TableName": table }).to_string())
-}
-
-/// A BatchGetItem of one table in two: that of its last key, and that of the others.
-fn halves(body: &Bytes) -> Option<[Bytes; 2]> {
-    let body: Json = serde_json::from_slice(body).ok()?;
-    let (table, asked) =
-        body["RequestItems"].as_object().filter(|tables| tables.len() == 1)?.iter().next()?;
-    let (last, others) = asked["Keys"].as_array()?.split_last().filter(|(_, others)| !others.is_empty())?;
-    let half = |keys: &[Json]| {
-        let mut half = body.clone();
-        half["RequestItems"][table]["Keys"] = json!(keys);
-        Bytes::from(half.to_string())
-    };
-    Some([half(std::slice::from_ref(last)), half(others)])
-}
-
-/// The answer to both halves.
-fn joined(first: &Bytes, second: &Bytes) -> Bytes {
-    let [mut first, second] = [first, second].map(|half| serde_json::from_slice::<Json>(half).unwrap());
-    for (table, items) in first["Responses"].as_object_mut().unwrap() {
-        let more = second["Responses"][table].as_array().cloned().unwrap_or_default();
-        items.as_array_mut().unwrap().extend(more);
-    }
-    Bytes::from(first.to_string())
-}
-
-fn table_of(body: &[u8]) -> Option<String> {
-    let body: Json = serde_json::from_slice(body).ok()?;
-    body["TableName"].as_str().map(str::to_owned)
-}
-
-/// The store as one process reaches it.
-struct Link {
-    network: Arc<Network>,
-    process: String,
-}
-
-type Answering = Arc<Mutex<Option<oneshot::Sender<Result<Bytes, Error>>>>>;
-
-impl Link {
-    /// Sends the request on its way. It arrives whatever becomes of the process.
-    fn send(&self, operation: Operation, body: &Bytes, fate: Fate, answering: &Answering) {
-        let (network, process) = (Arc::clone(&self.network), self.process.clone());
-        let (body, answering) = (body.clone(), Arc::clone(answering));
-        let halves = fate.split.and_then(|gap| Some((gap, halves(&body)?)));
-        self.network.clock.after(fate.there, move || match halves {
-            None => {
-                let before = fate.torn.and_then(|gap| network.before(&body, network.clock.now() + gap));
-                let answer = match fate.refused {
-                    Some(why) => Err(why()),
-                    None => network.answer(&process, operation, &body, fate.throttled),
-                };
-                // One that is cancelled is never half done, and the next one on these records
-                // begins when the last is done.
-                if answer.is_ok() && writes_key_record(operation, &body) {
-                    network.state.lock().unwrap().torn = before;
-                }
-                network.reply(&process, operation, &body, fate, &answering, answer);
-            }
-            Some((gap, [first, second])) => {
-                let read = network.answer(&process, operation, &first, fate.throttled);
-                network.clock.clone().after(gap, move || {
-                    let answer = read.and_then(|first| {
-                        let second = network.answer(&process, operation, &second, false)?;
-                        Ok(joined(&first, &second))
-                    });
-                    network.reply(&process, operation, &body, fate, &answering, answer);
-                });
-            }
-        });
-    }
-}
-
-impl Network {
-    /// Sends the store's answer on its way back.
-    fn reply(
-        self: &Arc<Self>,
-        process: &str,
-        operation: Operation,
-        body: &Bytes,
-        fate: Fate,
-        answering: &Answering,
-        answer: Result<Bytes, Error>,
-    ) {
-        self.log.line(format!(
-            "    store: {} of {process}{}: {}{} <- {}",
-            operation.name(),
-            if fate.there > QUICK { format!(" ({:?} late)", fate.there) } else { String::new() },
-            answer.as_ref().map_or_else(|error| error.code.name().to_owned(), |_| "done".to_owned()),
-            fate.lost.map_or(String::new(), |lost| format!(", answer lost ({lost:?})")),
-            String::from_utf8_lossy(body),
-        ));
-        let answer = match fate.lost {
-            Some(Lost::Silent) => return,
-            Some(Lost::Broken) => Err(lost(operation)),
-            None => answer,
-        };
-        let answering = Arc::clone(answering);
-        // A transaction is answered when it is done.
-        self.clock.after(fate.back + fate.torn.unwrap_or_default(), move || {
-            if let Some(answering) = answering.lock().unwrap().take() {
-                let _ = answering.send(answer);
-            }
-        });
-    }
-}
-
-impl Store for Link {
-    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        async move {
-            let fate = self.network.fate(&self.process, operation, &body);
-            let (answering, answered) = oneshot::channel();
-            let answering = Arc::new(Mutex::new(Some(answering)));
-            self.send(operation, &body, fate, &answering);
-            if let Some(there) = fate.twice {
-                self.send(operation, &body, Fate { there, ..fate }, &answering);
-            }
-            let patience = self.network.state.lock().unwrap().weather.patience;
-            match select(answered, self.network.clock.sleep(patience)).await {
-                Either::Left((Ok(answer), _)) => answer,
-                _ => Err(lost(operation)),
-            }
-        }
-        .boxed()
-    }
-
-    fn call_if<'a>(
-        &'a self,
-        operation: Operation,
-        body: Bytes,
-        permit: &'a dyn Permit,
-    ) -> BoxFuture<'a, Result<Bytes, Error>> {
-        async move {
-            if let Some(wait) = self.network.connection(&self.process, operation, &body) {
-                self.network.clock.sleep(wait).await;
-            }
-            permit.check()?;
-            self.call(operation, body).await
-        }
-        .boxed()
-    }
-}
-
-/// What an upstream says when an answer is lost.
-fn lost(operation: Operation) -> Error {
-    let outcome = if operation.only_reads() { Outcome::NotDone } else { Outcome::Unknown };
-    Error::unavailable("the answer was lost", outcome)
 }
