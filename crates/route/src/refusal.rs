@@ -1,6 +1,7 @@
 //! What Heatsink itself refuses because of how keys are laid out: said with the rules, so that
 //! whoever reads it knows what to change.
 
+use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::json::Malformed;
 use heatsink_dynamo::{Code, Error, Origin};
 use heatsink_layout::{LayoutSource, Unplaced};
@@ -16,6 +17,30 @@ pub(crate) enum Unplanned {
     Worded(Error),
     /// Refused here.
     Refused(Error),
+}
+
+impl Unplanned {
+    /// Whether the store has the last word: what the checks here find wrong it may take.
+    pub(crate) fn is_for_the_store(&self) -> bool {
+        matches!(self, Unplanned::Invalid | Unplanned::Worded(_))
+    }
+}
+
+/// What `read` makes of a request, and whether all checks here pass. An error that `is_left` to the
+/// store may come of the checks alone: then the request is read by its meaning, and the store has to
+/// be asked before it is carried out.
+///
+/// # Errors
+/// Those of `read`.
+pub(crate) fn strict_then_lenient<T, E>(
+    is_left: impl FnOnce(&E) -> bool,
+    read: impl Fn(Checks) -> Result<T, E>,
+) -> Result<(T, bool), E> {
+    match read(Checks::All) {
+        Ok(strict) => Ok((strict, true)),
+        Err(error) if is_left(&error) => read(Checks::Meaning).map(|lenient| (lenient, false)),
+        Err(error) => Err(error),
+    }
 }
 
 impl From<Unplaced> for Unplanned {

@@ -28,7 +28,7 @@ use crate::legacy::{compares, modernized};
 use crate::plan::{Kind, Plan, Single};
 use crate::preflight;
 use crate::preflight::{pass_refusal, unplanned};
-use crate::refusal::Unplanned;
+use crate::refusal::{Unplanned, strict_then_lenient};
 use crate::request::{Request, set_members};
 use crate::shared::Shared;
 use crate::splice::Splice;
@@ -152,16 +152,11 @@ fn untagged(
     if request.get("FilterExpression").is_some() && legacy.iter().any(|name| request.get(name).is_some()) {
         return Ok(pass_refusal(Operation::Scan, request.body));
     }
-    match read(request, schema, context, index, Checks::All, progress) {
-        Ok(plan) => Ok(plan),
-        // What only the checks here find wrong the store may take: it decides.
-        Err(Unplanned::Invalid | Unplanned::Worded(_)) => {
-            match read(request, schema, context, index, Checks::Meaning, progress) {
-                Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), plan)),
-                Err(why) => unplanned(Operation::Scan, request.body, why),
-            }
-        }
-        Err(Unplanned::Refused(error)) => Err(error),
+    let read = |checks| read(request, schema, context, index, checks, progress);
+    match strict_then_lenient(Unplanned::is_for_the_store, read) {
+        Ok((plan, true)) => Ok(plan),
+        Ok((plan, false)) => Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), plan)),
+        Err(why) => unplanned(Operation::Scan, request.body, why),
     }
 }
 

@@ -14,6 +14,7 @@ use heatsink_layout::{Placement, Table};
 use crate::answer::strip_object;
 use crate::projection;
 use crate::projection::project;
+use crate::refusal::strict_then_lenient;
 use crate::request::{Request, quoted};
 use crate::splice::Splice;
 
@@ -91,10 +92,7 @@ impl Shown {
     /// # Errors
     /// That of an expression that means nothing.
     pub(crate) fn leniently(request: &Request<'_>, table: &Table) -> Result<(Self, bool), Error> {
-        match Shown::read(request, table, Checks::All) {
-            Ok(shown) => Ok((shown, true)),
-            Err(_) => Shown::read(request, table, Checks::Meaning).map(|shown| (shown, false)),
-        }
+        strict_then_lenient(|_| true, |checks| Shown::read(request, table, checks))
     }
 
     /// Where to look for what it shows of an item placed so: the base fragment alone where that is

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation};
@@ -31,7 +30,7 @@ use crate::plan::{Explanation, Plan, Planned};
 use crate::preflight;
 use crate::query;
 use crate::query::request::Query;
-use crate::refusal::Unplanned;
+use crate::refusal::{Unplanned, strict_then_lenient};
 use crate::request::{Changes, Request, quoted, set_members};
 use crate::shared::Shared;
 use crate::{Answer, Calls};
@@ -55,8 +54,10 @@ pub(crate) fn plan(
     };
     let modern = modern.as_ref().map(Request::read).transpose()?;
     let expressed = modern.as_ref().unwrap_or(request);
-    let strict = Query::read(expressed, table, Checks::All).is_ok();
-    let Ok(query) = Query::read(expressed, table, Checks::Meaning) else { return Ok(stable) };
+    let read = |checks| Query::read(expressed, table, checks);
+    let Ok((query, strict)) = strict_then_lenient(Unplanned::is_for_the_store, read) else {
+        return Ok(stable);
+    };
     if query.index.is_some() {
         // It reads both layouts, and knows each row's copy.
         return Ok(stable);

@@ -57,7 +57,7 @@ use crate::legacy::modernized;
 use crate::plan::{Finish, Plan, Single};
 use crate::preflight;
 use crate::preflight::{pass_refusal, unplanned};
-use crate::refusal::Unplanned;
+use crate::refusal::{Unplanned, strict_then_lenient};
 use crate::request::Request;
 use crate::shared::Shared;
 use crate::splice::Splice;
@@ -103,17 +103,10 @@ fn untagged(
         }
     };
     let in_legacy_words = modern.is_some() && request.get("QueryFilter").is_some();
-    let planned = match read(Checks::All) {
+    match strict_then_lenient(Unplanned::is_for_the_store, read) {
         // What a legacy filter may hold is the store's to say.
-        Ok(plan) if in_legacy_words => Ok(preflight::as_it_came(Operation::Query, as_sent(), plan)),
-        // What only the checks here find wrong the store may take: it decides.
-        Err(Unplanned::Invalid | Unplanned::Worded(_)) => {
-            read(Checks::Meaning).map(|plan| preflight::as_it_came(Operation::Query, as_sent(), plan))
-        }
-        planned => planned,
-    };
-    match planned {
-        Ok(plan) => Ok(plan),
+        Ok((plan, true)) if !in_legacy_words => Ok(plan),
+        Ok((plan, _)) => Ok(preflight::as_it_came(Operation::Query, as_sent(), plan)),
         // Of expressions the client knows nothing that it did not send.
         Err(Unplanned::Worded(error)) if modern.is_some() && names_expression(&error) => {
             Ok(pass_refusal(Operation::Query, &as_sent()))
