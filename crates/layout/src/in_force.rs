@@ -20,20 +20,19 @@ pub enum InForce {
 }
 
 impl InForce {
-    /// Where the item with that sort key may lie.
+    /// Where the item with that sort key may lie; `None` while the key moves: then its slots
+    /// ([`Moving::slots`]) are two, and the protocol of moves says which of them a request is for.
     ///
     /// # Errors
     /// As [`Layout::placement`].
-    pub fn placement(&self, sort: Option<SortKey<'_>>) -> Result<Placement, Unplaced> {
+    pub fn placement(&self, sort: Option<SortKey<'_>>) -> Result<Option<Placement>, Unplaced> {
         match self {
-            InForce::Stable(layout) => layout.placement(sort),
-            InForce::Moving(moving) => match moving.slots(sort)? {
-                Some(_) if moving.is_above_high_water(sort) => moving.to.placement(sort),
-                Some(slots) if moving.phase > Phase::Reserve => Ok(Placement::Moving(slots)),
-                _ => moving.from.placement(sort),
-            },
-            InForce::Widening(widening) => Ok(widening.narrowed(widening.layout.placement(sort)?)),
-            InForce::Stepping(stepping) => stepping.layout.placement(sort),
+            InForce::Moving(_) => Ok(None),
+            InForce::Stable(layout) => layout.placement(sort).map(Some),
+            InForce::Stepping(stepping) => stepping.layout.placement(sort).map(Some),
+            InForce::Widening(widening) => {
+                widening.layout.placement(sort).map(|placement| Some(widening.narrowed(placement)))
+            }
         }
     }
 

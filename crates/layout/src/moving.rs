@@ -192,7 +192,7 @@ mod tests {
                 high_water: None,
             };
             match moving.in_force().placement(None).unwrap() {
-                Placement::SumOf { others, adds, .. } => (others.len() + 1, adds),
+                Some(Placement::SumOf { others, adds, .. }) => (others.len() + 1, adds),
                 other => panic!("{other:?}"),
             }
         };

@@ -253,7 +253,8 @@ impl<'a> PlanContext<'a> {
         let placement = layout.placement(sort)?;
         // Only counters are looked up twice: they may widen.
         if matches!(placement, Placement::SumOf { .. }) {
-            return Ok(ItemLocation::at_first(self.layouts.in_force(table, key).placement(sort)?));
+            let widened = self.layouts.in_force(table, key).placement(sort)?;
+            return Ok(ItemLocation::at_first(widened.unwrap_or(placement)));
         }
         let Placement::AnyOf { hashed, .. } = placement else {
             return Ok(ItemLocation::at_first(placement));

@@ -125,7 +125,7 @@ impl Config {
     /// adds.
     pub fn fragments(&self, view: View) -> (usize, usize) {
         match self.in_force(view).placement(None).unwrap() {
-            Placement::SumOf { others, adds, .. } => (others.len() + 1, adds.into()),
+            Some(Placement::SumOf { others, adds, .. }) => (others.len() + 1, adds.into()),
             _ => (1, 1),
         }
     }
@@ -135,7 +135,7 @@ impl Config {
     pub fn slot(&self, view: View) -> (usize, bool) {
         let in_force = self.in_force(view);
         let sort = self.sort.get_or_init(|| self.sort());
-        let slot = in_force.placement(Some(SortKey::N(sort))).unwrap().first();
+        let slot = in_force.placement(Some(SortKey::N(sort))).unwrap().unwrap().first();
         (slot.shard.into(), in_force.holds(bucket(DAY)))
     }
 

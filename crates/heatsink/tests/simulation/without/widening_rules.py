@@ -41,10 +41,10 @@ RULES = (
         "a put, a set, a delete clears the new fragments, too",
         (
             CONTEXT,
-            "return Ok(ItemLocation::at_first(self.layouts.in_force(table, key).placement(sort)?));",
+            "let widened = self.layouts.in_force(table, key).placement(sort)?;",
             "use Operation::{BatchExecuteStatement, BatchGetItem, BatchWriteItem, DeleteItem, ExecuteStatement, ExecuteTransaction, GetItem, PutItem, TransactGetItems, TransactWriteItems, UpdateItem};\n"
             "            let in_force = self.layouts.in_force(table, key);\n"
-            "            let mut placement = in_force.placement(sort)?;\n"
+            "            let mut widened = in_force.placement(sort)?;\n"
             "            let narrow = match self.operation {\n"
             "                PutItem | UpdateItem | DeleteItem => LEFT_OUT,\n"
             "                BatchWriteItem => LEFT_OUT[widening-batches-know-all],\n"
@@ -53,10 +53,9 @@ RULES = (
             "                GetItem | BatchGetItem | TransactGetItems => LEFT_OUT[widening-points-know-all],\n"
             "                _ => false,\n"
             "            };\n"
-            "            if narrow && let InForce::Widening(widening) = &in_force && let Placement::SumOf { others, .. } = &mut placement {\n"
+            "            if narrow && let InForce::Widening(widening) = &in_force && let Some(Placement::SumOf { others, .. }) = &mut widened {\n"
             "                others.truncate(usize::from(widening.adds) - 1);\n"
-            "            }\n"
-            "            return Ok(ItemLocation::at_first(placement));",
+            "            }",
         ),
     ),
     rule("batches-know-all", "so does one in a batch"),
