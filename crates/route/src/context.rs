@@ -81,6 +81,12 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
+    /// Whether nothing was: the plan is carried out as it is.
+    pub(crate) fn is_nothing(&self) -> bool {
+        let Learned { buckets, assumed, moving, gathers_moving, held } = self;
+        buckets.is_empty() && assumed.is_empty() && moving.is_empty() && !gathers_moving && held.is_none()
+    }
+
     /// The assumed items, each once.
     pub(crate) fn assumed(self) -> Vec<Named> {
         let mut met = std::collections::HashSet::new();

@@ -50,6 +50,11 @@ impl<'a> Request<'a> {
         (*value != b"null").then_some(*value)
     }
 
+    /// Whether it has one of these members.
+    pub(crate) fn has_any(&self, names: &[&str]) -> bool {
+        self.members.iter().any(|(found, _)| names.contains(&&**found))
+    }
+
     /// A member that is a string.
     ///
     /// # Errors

@@ -173,6 +173,9 @@ impl ItemPlanner for ByOperation {
         let now = || shared.now();
         let context = PlanContext::new(layouts, &now, places, operation, &learned);
         let mut plan = plan_recorded(shared, operation, request, schema, &context)?;
+        if learned.borrow().is_nothing() {
+            return Ok((plan, Vec::new()));
+        }
         // A statement has Queries of its own.
         if operation == Operation::Query && learned.borrow().gathers_moving {
             plan = moving::query::plan(shared, request, schema, &context, plan)?;

@@ -29,6 +29,9 @@ use crate::splice::Splice;
 pub(crate) const MEANINGLESS: &str =
     "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
 
+/// The members of a request that may read or write keys beside its own key or item.
+const WITH_KEYS: &[&str] = &["ConditionExpression", "UpdateExpression", "Expected", "AttributeUpdates"];
+
 /// What a request for one item becomes.
 pub(crate) enum Physical<'a> {
     /// This body, for the item that lies there.
@@ -42,6 +45,12 @@ pub(crate) enum Physical<'a> {
 }
 
 impl<'a> Physical<'a> {
+    /// The request with this body, for the item that lies there.
+    fn to(located: Located<'a>, body: Bytes, table: &Table) -> Result<Self, Error> {
+        let body = if located.location.misplaced { require_exists(&body, table)? } else { body };
+        Ok(Physical::Sent { body, located })
+    }
+
     /// The body to send and where it goes, or else the plan of a request that is refused.
     pub(crate) fn sent(
         self,
@@ -81,6 +90,9 @@ pub(crate) fn physical<'a>(
         Err(Unplanned::Invalid | Unplanned::Worded(_)) => return Ok(Physical::Invalid),
         Err(Unplanned::Refused(error)) => return Err(error),
     };
+    if !request.has_any(WITH_KEYS) {
+        return Physical::to(located, splice.finish(request.body), table);
+    }
     let mut changes = match expression::rewrite(request, table, &located)? {
         Rewritten::Unchanged => Vec::new(),
         Rewritten::Invalid => return Ok(Physical::Invalid),
@@ -107,10 +119,7 @@ pub(crate) fn physical<'a>(
     if !changes.is_empty() {
         body = set_members(&body, &changes)?;
     }
-    if located.location.misplaced {
-        body = require_exists(&body, table)?;
-    }
-    Ok(Physical::Sent { body, located })
+    Physical::to(located, body, table)
 }
 
 /// What to make of the answer of a point operation. A key without a suffix is its own physical key,
