@@ -49,7 +49,7 @@ async fn serve(rules: &str) -> SocketAddr {
 async fn client(address: SocketAddr) -> Client {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::latest())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .http_client(heatsink_store::upstream::sdk_http_client())
         .endpoint_url(format!("http://{address}"))
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("x", "y", None, None, "test"))

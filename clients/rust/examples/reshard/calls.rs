@@ -18,7 +18,7 @@ pub fn connect(endpoint: &str, patience: Duration) -> Client {
         TimeoutConfig::builder().operation_timeout(patience).connect_timeout(Duration::from_secs(5)).build();
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::latest())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .http_client(heatsink_store::upstream::sdk_http_client())
         .endpoint_url(endpoint)
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("local", "local", None, None, "clients"))

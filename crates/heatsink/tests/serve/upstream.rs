@@ -1,6 +1,9 @@
 //! One Heatsink as the upstream of another: a real process, over real sockets, signed.
 
-use crate::process::{Server, call, run, scratch};
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, channel};
+
+use crate::process::{Server, call, heatsink, run, scratch};
 
 #[test]
 fn forwards_to_another_endpoint_and_keeps_its_errors() {
@@ -100,22 +103,51 @@ fn a_gateway_that_was_killed_is_told_from_one_that_is_stopped() {
 }
 
 /// Answers each request with this error.
-fn refusing(error: &'static str) -> String {
-    use std::io::{Read, Write};
+fn refusing(error: &str) -> String {
+    let body = format!(r#"{{"__type":"com.amazon.coral.service#{error}","message":"not you"}}"#);
+    answering("400 Bad Request", body).0
+}
 
+/// Answers each request so. The requests as they came, as far as one read shows them.
+fn answering(status: &'static str, body: String) -> (String, Receiver<String>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let (asked, requests) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let _ = stream.read(&mut [0; 65_536]);
-            let body = format!(r#"{{"__type":"com.amazon.coral.service#{error}","message":"not you"}}"#);
+            let (mut stream, mut request) = (stream.unwrap(), [0; 65_536]);
+            let read = stream.read(&mut request).unwrap_or_default();
+            let _ = asked.send(String::from_utf8_lossy(&request[..read]).into_owned());
             let head =
-                "HTTP/1.1 400 Bad Request\r\ncontent-type: application/x-amz-json-1.0\r\nconnection: close";
+                format!("HTTP/1.1 {status}\r\ncontent-type: application/x-amz-json-1.0\r\nconnection: close");
             let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         }
     });
-    format!("http://{address}")
+    (format!("http://{address}"), requests)
+}
+
+/// The chain's links that ask over HTTP do so by a client of ours.
+#[test]
+fn credentials_come_from_a_container_s_endpoint() {
+    let role = r#"{"AccessKeyId":"OFCONTAINER","SecretAccessKey":"s","Token":"of-the-role",
+        "Expiration":"2999-01-01T00:00:00Z"}"#;
+    let (container, asked) = answering("200 OK", role.to_owned());
+    let (upstream, requests) =
+        answering("400 Bad Request", r#"{"__type":"x#AccessDeniedException"}"#.to_owned());
+    let mut command = heatsink();
+    command
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env_remove("AWS_SECRET_ACCESS_KEY")
+        .env("AWS_CONTAINER_CREDENTIALS_FULL_URI", format!("{container}/role"))
+        .env("AWS_CONTAINER_AUTHORIZATION_TOKEN", "of-the-task");
+    let output = command.args(["gateways", "--upstream", &upstream]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let to_container = asked.try_recv().expect(&said);
+    assert!(to_container.starts_with("GET /role HTTP/1.1\r\n"), "{to_container}");
+    assert!(to_container.contains("authorization: of-the-task\r\n"), "{to_container}");
+    let to_upstream = requests.try_recv().expect(&said);
+    assert!(to_upstream.contains("Credential=OFCONTAINER/"), "{to_upstream}");
+    assert!(to_upstream.contains("x-amz-security-token: of-the-role\r\n"), "{to_upstream}");
 }
 
 #[test]

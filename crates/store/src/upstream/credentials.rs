@@ -14,9 +14,10 @@ use aws_config::web_identity_token::WebIdentityTokenCredentialsProvider;
 use aws_config::{BehaviorVersion, Region};
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
-use aws_smithy_http_client::tls;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_signature::SigningKey;
+
+use super::sdk_http::sdk_http_client;
 
 /// Credentials are renewed this long before they expire.
 const AHEAD_MILLIS: u64 = 300_000;
@@ -118,12 +119,9 @@ const INSTANCE: Duration = Duration::from_millis(500);
 pub(super) async fn standard_chain(
     local: Option<&'static str>,
 ) -> (Option<Region>, SharedCredentialsProvider) {
-    let http = aws_smithy_http_client::Builder::new()
-        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
-        .build_https();
     let config = ProviderConfig::without_region()
         .with_behavior_version(Some(BehaviorVersion::latest()))
-        .with_http_client(http);
+        .with_http_client(sdk_http_client());
     let instance = imds::Client::builder()
         .configure(&config)
         .max_attempts(1)

@@ -9,6 +9,7 @@ mod checked_stream;
 mod connections;
 mod credentials;
 mod endpoint;
+mod sdk_http;
 
 use std::sync::{Arc, LazyLock};
 
@@ -29,6 +30,7 @@ pub use bounds::Bounds;
 use connections::{Connections, Failure};
 use credentials::Keys;
 pub use endpoint::Endpoint;
+pub use sdk_http::sdk_http_client;
 
 /// The region that requests to a loopback endpoint are signed for where the chain names none. Local
 /// servers take any.
