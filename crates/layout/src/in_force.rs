@@ -20,14 +20,15 @@ pub enum InForce {
 }
 
 impl InForce {
-    /// Where the item with that sort key may lie; `None` while the key moves: then its slots
-    /// ([`Moving::slots`]) are two, and the protocol of moves says which of them a request is for.
+    /// Where the item with that sort key may lie; `None` for one that changes its slot: it has two
+    /// ([`Moving::slots`]), and the protocol of moves says which of them a request is for.
     ///
     /// # Errors
     /// As [`Layout::placement`].
     pub fn placement(&self, sort: Option<SortKey<'_>>) -> Result<Option<Placement>, Unplaced> {
         match self {
-            InForce::Moving(_) => Ok(None),
+            InForce::Moving(moving) if moving.slots(sort)?.is_some() => Ok(None),
+            InForce::Moving(moving) => moving.from.placement(sort).map(Some),
             InForce::Stable(layout) => layout.placement(sort).map(Some),
             InForce::Stepping(stepping) => stepping.layout.placement(sort).map(Some),
             InForce::Widening(widening) => {
