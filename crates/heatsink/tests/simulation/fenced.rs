@@ -266,5 +266,5 @@ fn a_gateway_that_is_killed_and_started_again_delays_a_change_by_its_late_calls_
 
 #[test]
 fn every_story_is_linearizable() {
-    play_seeds("every_story_is_linearizable", 600, Story::of);
+    play_seeds("every_story_is_linearizable", 300, Story::of);
 }

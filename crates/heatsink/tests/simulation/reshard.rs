@@ -497,5 +497,5 @@ pub fn mishap(rng: &mut Rng) -> Mishap {
 
 #[test]
 fn a_key_that_moves_stays_linearizable() {
-    crate::play_seeds("a_key_that_moves_stays_linearizable", 2_000, |_| crate::stories::Story::Reshard);
+    crate::play_seeds("a_key_that_moves_stays_linearizable", 600, |_| crate::stories::Story::Reshard);
 }

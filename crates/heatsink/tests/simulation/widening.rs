@@ -387,7 +387,7 @@ impl Does {
 
 #[test]
 fn a_counter_that_widens_loses_and_keeps_nothing() {
-    crate::play_seeds("a_counter_that_widens_loses_and_keeps_nothing", 300, |_| {
+    crate::play_seeds("a_counter_that_widens_loses_and_keeps_nothing", 150, |_| {
         crate::stories::Story::Widening
     });
 }
