@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::adopt_index::{assert_spread_over, filled, rules_with, sort_in, step, step_by};
-use crate::support::{Adopting, Mortal, call, items, killed_everywhere};
+use crate::support::{Adopting, Mortal, call, items, killed_everywhere, kills};
 use heatsink_control::{Control, REGISTRY, Rules, Verdict, check};
 use heatsink_dynamo::Operation;
 use heatsink_env::ManualEnv;
@@ -97,7 +97,7 @@ async fn killed_anywhere_while_it_shrinks_it_turns_back() {
 #[tokio::test]
 async fn killed_anywhere_it_goes_elsewhere() {
     let original = items(&filled().await, "Tasks").await;
-    for at in 0.. {
+    for at in kills(false) {
         let store = Grown::filled().await;
         let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, true);
         let killed = spread_over(&dying, 9).await;

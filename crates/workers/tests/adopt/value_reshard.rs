@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adopt_index::{filled, rules_with, step_by};
-use crate::support::{Mortal, call, items};
+use crate::support::{Mortal, call, items, kills};
 use heatsink_control::registry::Registry;
 use heatsink_control::{Control, REGISTRY, Rules};
 use heatsink_dynamo::Operation;
@@ -122,7 +122,7 @@ async fn only_that_value_is_spread() {
     assert_eq!(record(&store).await, None, "nothing is left on record");
 }
 
-/// Killed at every call, it is taken over by a run that wants the same, by one that wants what was
+/// Killed at any call, it is taken over by a run that wants the same, by one that wants what was
 /// before, and by one that wants something else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_anywhere_it_is_taken_over() {
@@ -130,7 +130,7 @@ async fn killed_anywhere_it_is_taken_over() {
         [(1, 4, 4), (1, 4, 1), (4, 9, 9), (4, 9, 2), (9, 4, 4), (9, 4, 1), (3, 1, 1), (3, 1, 5)]
     {
         for acts in [false, true] {
-            for at in 0.. {
+            for at in kills(acts) {
                 let store = with_others().await;
                 let original = statuses(&store).await;
                 spread(&store, from).await.unwrap();
