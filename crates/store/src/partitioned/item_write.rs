@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use futures::lock::{Mutex, MutexGuard};
 use heatsink_dynamo::expression::{Bindings, Update};
 use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::value::read_item;
 use heatsink_physics::{Access, Demand, Units, position};
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::catalogue::TableInfo;
 use super::image::Image;
@@ -116,7 +116,8 @@ fn update(request: &[u8]) -> Option<Update> {
 }
 
 /// Locks that serialize the writes of one item. Items share locks by hash; there are more locks
-/// than one engine has writes at once.
+/// than one engine has writes at once. Whoever waits for one gets it before those that come later:
+/// a batch waits for many, one after another.
 pub(super) struct ItemLocks(Vec<Mutex<()>>);
 
 const LOCKS: usize = 256;
@@ -126,13 +127,17 @@ impl ItemLocks {
         ItemLocks((0..LOCKS).map(|_| Mutex::default()).collect())
     }
 
-    /// Locks all these items. Every caller locks in the same order, so no two callers deadlock.
+    /// Locks all these items.
     pub(super) async fn take(&self, writes: &[ItemWrite<'_>]) -> Vec<MutexGuard<'_, ()>> {
         let slot = |write: &ItemWrite<'_>| {
             let item = locate::identity(write.keyed(), &write.table.key)?;
             usize::try_from(position(&item) % LOCKS as u64).ok()
         };
-        let mut slots: Vec<usize> = writes.iter().filter_map(slot).collect();
+        self.lock(writes.iter().filter_map(slot).collect()).await
+    }
+
+    /// Every caller locks in the same order, so no two callers deadlock.
+    async fn lock(&self, mut slots: Vec<usize>) -> Vec<MutexGuard<'_, ()>> {
         slots.sort_unstable();
         slots.dedup();
         let mut taken = Vec::with_capacity(slots.len());
@@ -140,5 +145,40 @@ impl ItemLocks {
             taken.push(self.0[slot].lock().await);
         }
         taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use futures::executor::block_on;
+
+    use super::*;
+
+    #[test]
+    fn a_batch_that_waits_is_before_a_write_that_comes_later() {
+        let locks = ItemLocks::new();
+        let held = locks.lock(vec![3]).now_or_never().unwrap();
+        let mut batch = Box::pin(locks.lock(vec![9, 3, 1, 3]));
+        assert!(batch.as_mut().now_or_never().is_none());
+        // Whoever gives a lock back and takes it again at once would have it for ever.
+        drop(held);
+        let mut later = Box::pin(locks.lock(vec![3]));
+        assert!(later.as_mut().now_or_never().is_none());
+        let taken = batch.as_mut().now_or_never().unwrap();
+        assert_eq!(taken.len(), 3);
+        drop(taken);
+        assert_eq!(block_on(later).len(), 1);
+    }
+
+    #[test]
+    fn one_that_gives_up_waiting_keeps_nobody_waiting() {
+        let locks = ItemLocks::new();
+        let held = locks.lock(vec![3]).now_or_never().unwrap();
+        let mut batch = Box::pin(locks.lock(vec![1, 3]));
+        assert!(batch.as_mut().now_or_never().is_none());
+        drop(held);
+        drop(batch);
+        assert_eq!(locks.lock(vec![1, 3]).now_or_never().unwrap().len(), 2);
     }
 }

@@ -6,9 +6,9 @@
 //! figures are charged all the same, and the bytes of a partition are off by that item.
 
 use bytes::Bytes;
-use futures::lock::MutexGuard;
 use heatsink_dynamo::json;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use tokio::sync::MutexGuard;
 
 use super::Partitioned;
 use super::capacity::{CapacityDetail, IndexCosts};
