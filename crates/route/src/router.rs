@@ -11,7 +11,7 @@ use heatsink_layout::{LayoutSource, Table};
 use crate::assigned;
 use crate::context::{Learned, Named, Places, PlanContext};
 use crate::directory::enter_first;
-use crate::items::point::{self, PointPlan};
+use crate::items::point;
 use crate::items::{batch, transact};
 use crate::layout_cursor::{Bare, Unlaid};
 use crate::request::Request;
@@ -199,12 +199,9 @@ fn plan_recorded(
 ) -> Result<Plan, Error> {
     match operation {
         Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
-            match point::plan(operation, request, schema, context)? {
-                PointPlan::Whole(plan) => Ok(plan),
-                PointPlan::Fragments { body, located } => {
-                    counter::write::plan(shared, operation, request, body, schema, &located)
-                }
-            }
+            point::plan(operation, request, schema, context, |counter| {
+                counter::write::plan(shared, operation, request, schema, counter)
+            })
         }
         Operation::Query => query::plan(shared, request, schema, context),
         Operation::Scan => scan::plan(shared, request, schema, context),

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Placement, Table};
+use heatsink_layout::Table;
 
 use super::add::Add;
 use crate::dry_run::first_round;
 use crate::fragments::effect::{self, Effect};
 use crate::fragments::transaction;
 use crate::items::physical::{Physical, holder, meaningless, of_empty_key, to_one_slot};
+use crate::items::point::CounterWrite;
 use crate::key::Located;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::preflight::pass_refusal;
@@ -22,8 +23,7 @@ use crate::shared::Shared;
 use crate::{Answer, Calls, PhysicalCall, preflight};
 use crate::{fragments, identity};
 
-/// The plan of a write of one counter; `body` is the request for the base fragment, where `located`
-/// says that it lies.
+/// The plan of a write of one counter.
 ///
 /// # Errors
 /// `ValidationException` for a write that reads or returns a number, and for a key that its suffix
@@ -32,14 +32,10 @@ pub(crate) fn plan(
     shared: &Shared,
     operation: Operation,
     request: &Request<'_>,
-    body: Bytes,
     table: &Arc<Table>,
-    located: &Located<'_>,
+    counter: CounterWrite<'_>,
 ) -> Result<Plan, Error> {
-    let why = "the item has one slot: one physical request";
-    let Placement::SumOf { others, attributes, adds, .. } = &located.location.placement else {
-        return Ok(to_one_slot(operation, body, table, located, why));
-    };
+    let CounterWrite { body, located, others, attributes, adds } = counter;
     let holder = holder(operation);
     let object = request.get(holder).unwrap_or_default();
     if holder == "Key" && !identity::is_key(table, object) {
@@ -61,7 +57,7 @@ pub(crate) fn plan(
              spread",
         ),
         Effect::Add(update) => {
-            let shard = shared.next_fragment(*adds);
+            let shard = shared.next_fragment(adds);
             if shard == 0 {
                 return on_base(
                     "the update only adds to a counter: one physical request on the base fragment, whose turn it is",

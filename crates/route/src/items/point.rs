@@ -21,46 +21,53 @@ use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, Plan, Pl
 use crate::request::Request;
 use crate::{Answer, Calls};
 
-/// What becomes of a point operation.
-pub(crate) enum PointPlan<'a> {
-    /// It is planned.
-    Whole(Plan),
-    /// It writes to a counter; `body` is the request for the base fragment, where `located` says it
-    /// lies.
-    Fragments { body: Bytes, located: Box<Located<'a>> },
+/// A write of a counter.
+pub(crate) struct CounterWrite<'l> {
+    /// The request for the base fragment.
+    pub(crate) body: Bytes,
+    /// Where the base fragment lies.
+    pub(crate) located: &'l Located<'l>,
+    /// The slots of the other fragments, in order.
+    pub(crate) others: &'l [Slot],
+    /// The attributes that are summed.
+    pub(crate) attributes: &'l [String],
+    /// How many of the fragments take ADDs, from the base fragment on.
+    pub(crate) adds: u16,
 }
 
-/// The plan of a point operation on a recorded table.
+/// The plan of a point operation on a recorded table. `of_counter`: plans a write of a counter.
 ///
 /// # Errors
 /// `ValidationException` for an item that cannot be placed.
-pub(crate) fn plan<'a>(
+pub(crate) fn plan(
     operation: Operation,
-    request: &'a Request<'_>,
-    table: &'a Arc<Table>,
+    request: &Request<'_>,
+    table: &Arc<Table>,
     context: &PlanContext<'_>,
-) -> Result<PointPlan<'a>, Error> {
+    of_counter: impl FnOnce(CounterWrite<'_>) -> Result<Plan, Error>,
+) -> Result<Plan, Error> {
     let physical = physical(request, holder(operation), table, context)?;
     let (body, located) = match physical.sent(operation, request) {
         Ok(sent) => sent,
-        Err(refused) => return Ok(PointPlan::Whole(refused)),
+        Err(refused) => return Ok(refused),
     };
-    let plan = match (&located.location.placement, operation) {
+    match (&located.location.placement, operation) {
         (Placement::AnyOf { .. } | Placement::SumOf { .. } | Placement::Moving(_), Operation::GetItem) => {
-            read::get(request, table, body, &located)?
+            read::get(request, table, body, &located)
         }
-        (Placement::SumOf { .. }, _) => return Ok(PointPlan::Fragments { body, located: Box::new(located) }),
+        (Placement::SumOf { others, attributes, adds, .. }, _) => {
+            of_counter(CounterWrite { body, located: &located, others, attributes, adds: *adds })
+        }
         (Placement::One(_) | Placement::AnyOf { .. } | Placement::Moving(_), _) => {
-            Plan::Single(Box::new(Point {
+            Ok(Plan::Single(Box::new(Point {
                 finish: finish(operation, table, &located),
                 operation,
                 body,
                 table: Arc::clone(table),
                 slot: located.location.slot,
-            }))
+            })))
         }
-    };
-    Ok(PointPlan::Whole(plan))
+    }
 }
 
 /// A point operation, rewritten. Explains itself only when asked: it is the hot path.
