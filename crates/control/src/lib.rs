@@ -53,7 +53,9 @@ pub use record::{AdoptionCheckpoint, IndexKeyMigration, Record, State};
 pub use registry::{NOBODY, REGISTRY};
 pub use resolve::agree;
 pub use rest::REST;
-pub use rules::{Automatic, DesiredLayout, Mode, Rules, RulesError};
+pub use rules::{
+    Automatic, ClientSettings, DesiredLayout, Mode, RightsSettings, Rules, RulesError, SecretSource,
+};
 pub use shard_traces::{KeyTraces, MOST_SHARDS, ShardTraces};
 pub use table_cache::MAX_AGE;
 pub use unread_keys::UnreadKeys;

@@ -25,7 +25,7 @@ pub use error::{Code, Error, Fault, Origin, Outcome};
 pub use key::KeyValue;
 pub use memory_estimate::memory_estimate;
 pub use number::Number;
-pub use operation::Operation;
+pub use operation::{Operation, RightTo};
 pub use table::{
     AttributeDefinition, IndexKeySchema, IndexSchema, KeyAttributes, KeySchema, KeyType, TableSchema,
     is_table_name,

@@ -32,8 +32,30 @@ enum Effect {
     Changes,
 }
 
+/// What a client needs a right to, for an operation. But for the two that say otherwise the right is
+/// of the operation's own name, as IAM has it ("Actions, resources, and condition keys for Amazon
+/// DynamoDB", Service Authorization Reference).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RightTo {
+    /// The items whose keys it gives, of each of its tables.
+    Keys,
+    /// Whatever items a table or an index has: it may give a partition key or not.
+    Collection,
+    /// What each element of a transaction does, under its own name.
+    Actions,
+    /// What each of its statements does, under PartiQL's names.
+    Statements,
+    /// The stream of a table, which has the items of all keys.
+    Stream,
+    /// Each table that it names as a whole, or a backup, an export, an import of one; where it
+    /// names none, the account.
+    Table,
+    /// The account: it names no table.
+    Account,
+}
+
 macro_rules! operations {
-    ($($name:ident: $service:ident, $subject:ident, $effect:ident;)*) => {
+    ($($name:ident: $service:ident, $subject:ident, $effect:ident, $right:ident;)*) => {
         /// An operation of the DynamoDB or DynamoDB Streams API (service model 2012-08-10).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "the names are AWS's own")]
@@ -56,73 +78,78 @@ macro_rules! operations {
             const fn facts(self) -> (Service, Subject, Effect) {
                 match self { $(Operation::$name => (Service::$service, Subject::$subject, Effect::$effect)),* }
             }
+
+            /// What a client needs a right to.
+            pub const fn right_to(self) -> RightTo {
+                match self { $(Operation::$name => RightTo::$right),* }
+            }
         }
     };
 }
 
 operations! {
-    BatchExecuteStatement: Tables, Items, Puts;
-    BatchGetItem: Tables, Items, Reads;
-    BatchWriteItem: Tables, Items, Puts;
-    CreateBackup: Tables, Settings, Changes;
-    CreateGlobalTable: Tables, Account, Changes;
-    CreateTable: Tables, Settings, Changes;
-    DeleteBackup: Tables, Account, Changes;
-    DeleteItem: Tables, OneItem, Changes;
-    DeleteResourcePolicy: Tables, Account, Changes;
-    DeleteTable: Tables, Settings, Changes;
-    DescribeBackup: Tables, Settings, Reads;
-    DescribeContinuousBackups: Tables, Settings, Reads;
-    DescribeContributorInsights: Tables, Settings, Reads;
-    DescribeEndpoints: Tables, Settings, Reads;
-    DescribeExport: Tables, Settings, Reads;
-    DescribeGlobalTable: Tables, Settings, Reads;
-    DescribeGlobalTableSettings: Tables, Settings, Reads;
-    DescribeImport: Tables, Settings, Reads;
-    DescribeKinesisStreamingDestination: Tables, Settings, Reads;
-    DescribeLimits: Tables, Settings, Reads;
-    DescribeStream: Streams, Settings, Reads;
-    DescribeTable: Tables, Settings, Reads;
-    DescribeTableReplicaAutoScaling: Tables, Settings, Reads;
-    DescribeTimeToLive: Tables, Settings, Reads;
-    DisableKinesisStreamingDestination: Tables, Account, Changes;
-    EnableKinesisStreamingDestination: Tables, Account, Changes;
-    ExecuteStatement: Tables, OneItem, Puts;
-    ExecuteTransaction: Tables, Items, Puts;
-    ExportTableToPointInTime: Tables, Account, Changes;
-    GetItem: Tables, OneItem, Reads;
-    GetRecords: Streams, Items, Reads;
-    GetResourcePolicy: Tables, Settings, Reads;
-    GetShardIterator: Streams, Items, Reads;
-    ImportTable: Tables, Account, Changes;
-    ListBackups: Tables, Settings, Reads;
-    ListContributorInsights: Tables, Settings, Reads;
-    ListExports: Tables, Settings, Reads;
-    ListGlobalTables: Tables, Settings, Reads;
-    ListImports: Tables, Settings, Reads;
-    ListStreams: Streams, Settings, Reads;
-    ListTables: Tables, Settings, Reads;
-    ListTagsOfResource: Tables, Settings, Reads;
-    PutItem: Tables, OneItem, Puts;
-    PutResourcePolicy: Tables, Account, Changes;
-    Query: Tables, Items, Reads;
-    RestoreTableFromBackup: Tables, Settings, Changes;
-    RestoreTableToPointInTime: Tables, Settings, Changes;
-    Scan: Tables, Items, Reads;
-    SearchVectors: Tables, Items, Reads;
-    TagResource: Tables, Settings, Changes;
-    TransactGetItems: Tables, Items, Reads;
-    TransactWriteItems: Tables, Items, Puts;
-    UntagResource: Tables, Settings, Changes;
-    UpdateContinuousBackups: Tables, Account, Changes;
-    UpdateContributorInsights: Tables, Settings, Changes;
-    UpdateGlobalTable: Tables, Account, Changes;
-    UpdateGlobalTableSettings: Tables, Account, Changes;
-    UpdateItem: Tables, OneItem, Puts;
-    UpdateKinesisStreamingDestination: Tables, Account, Changes;
-    UpdateTable: Tables, Settings, Changes;
-    UpdateTableReplicaAutoScaling: Tables, Account, Changes;
-    UpdateTimeToLive: Tables, Settings, Changes;
+    BatchExecuteStatement: Tables, Items, Puts, Statements;
+    BatchGetItem: Tables, Items, Reads, Keys;
+    BatchWriteItem: Tables, Items, Puts, Keys;
+    CreateBackup: Tables, Settings, Changes, Table;
+    CreateGlobalTable: Tables, Account, Changes, Table;
+    CreateTable: Tables, Settings, Changes, Table;
+    DeleteBackup: Tables, Account, Changes, Table;
+    DeleteItem: Tables, OneItem, Changes, Keys;
+    DeleteResourcePolicy: Tables, Account, Changes, Table;
+    DeleteTable: Tables, Settings, Changes, Table;
+    DescribeBackup: Tables, Settings, Reads, Table;
+    DescribeContinuousBackups: Tables, Settings, Reads, Table;
+    DescribeContributorInsights: Tables, Settings, Reads, Table;
+    DescribeEndpoints: Tables, Settings, Reads, Account;
+    DescribeExport: Tables, Settings, Reads, Table;
+    DescribeGlobalTable: Tables, Settings, Reads, Table;
+    DescribeGlobalTableSettings: Tables, Settings, Reads, Table;
+    DescribeImport: Tables, Settings, Reads, Table;
+    DescribeKinesisStreamingDestination: Tables, Settings, Reads, Table;
+    DescribeLimits: Tables, Settings, Reads, Account;
+    DescribeStream: Streams, Settings, Reads, Stream;
+    DescribeTable: Tables, Settings, Reads, Table;
+    DescribeTableReplicaAutoScaling: Tables, Settings, Reads, Table;
+    DescribeTimeToLive: Tables, Settings, Reads, Table;
+    DisableKinesisStreamingDestination: Tables, Account, Changes, Table;
+    EnableKinesisStreamingDestination: Tables, Account, Changes, Table;
+    ExecuteStatement: Tables, OneItem, Puts, Statements;
+    ExecuteTransaction: Tables, Items, Puts, Statements;
+    ExportTableToPointInTime: Tables, Account, Changes, Table;
+    GetItem: Tables, OneItem, Reads, Keys;
+    GetRecords: Streams, Items, Reads, Stream;
+    GetResourcePolicy: Tables, Settings, Reads, Table;
+    GetShardIterator: Streams, Items, Reads, Stream;
+    ImportTable: Tables, Account, Changes, Table;
+    ListBackups: Tables, Settings, Reads, Table;
+    ListContributorInsights: Tables, Settings, Reads, Table;
+    ListExports: Tables, Settings, Reads, Table;
+    ListGlobalTables: Tables, Settings, Reads, Table;
+    ListImports: Tables, Settings, Reads, Table;
+    ListStreams: Streams, Settings, Reads, Stream;
+    ListTables: Tables, Settings, Reads, Account;
+    ListTagsOfResource: Tables, Settings, Reads, Table;
+    PutItem: Tables, OneItem, Puts, Keys;
+    PutResourcePolicy: Tables, Account, Changes, Table;
+    Query: Tables, Items, Reads, Collection;
+    RestoreTableFromBackup: Tables, Settings, Changes, Table;
+    RestoreTableToPointInTime: Tables, Settings, Changes, Table;
+    Scan: Tables, Items, Reads, Collection;
+    SearchVectors: Tables, Items, Reads, Collection;
+    TagResource: Tables, Settings, Changes, Table;
+    TransactGetItems: Tables, Items, Reads, Actions;
+    TransactWriteItems: Tables, Items, Puts, Actions;
+    UntagResource: Tables, Settings, Changes, Table;
+    UpdateContinuousBackups: Tables, Account, Changes, Table;
+    UpdateContributorInsights: Tables, Settings, Changes, Table;
+    UpdateGlobalTable: Tables, Account, Changes, Table;
+    UpdateGlobalTableSettings: Tables, Account, Changes, Table;
+    UpdateItem: Tables, OneItem, Puts, Keys;
+    UpdateKinesisStreamingDestination: Tables, Account, Changes, Table;
+    UpdateTable: Tables, Settings, Changes, Table;
+    UpdateTableReplicaAutoScaling: Tables, Account, Changes, Table;
+    UpdateTimeToLive: Tables, Settings, Changes, Table;
 }
 
 const DYNAMODB: &str = "DynamoDB_20120810.";

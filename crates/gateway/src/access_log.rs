@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use heatsink_access::Caller;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_route::{Answer, tables_of};
 use tracing::Level;
@@ -21,7 +22,13 @@ pub(crate) fn is_on() -> bool {
 }
 
 /// The line of a request that was answered so long after it came.
-pub(crate) fn line(operation: Operation, body: &Bytes, answer: &Result<Answer, Error>, took: Duration) {
+pub(crate) fn line(
+    operation: Operation,
+    body: &Bytes,
+    caller: Option<&Caller>,
+    answer: &Result<Answer, Error>,
+    took: Duration,
+) {
     let tables = tables_of(operation, body).map(|names| names.join(",")).unwrap_or_default();
     let (answered, missing) =
         answer.as_ref().map_or((0, 0), |answer| (answer.body.len(), answer.missing.len()));
@@ -29,6 +36,7 @@ pub(crate) fn line(operation: Operation, body: &Bytes, answer: &Result<Answer, E
     let milliseconds = took.as_secs_f64() * 1e3;
     tracing::info!(
         target: ACCESS_LOG,
+        client = caller.map(Caller::id),
         operation = operation.name(),
         tables,
         milliseconds,

@@ -6,9 +6,11 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Either, join, select};
+use heatsink_access::Clients;
 use heatsink_control::{Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, RealEnv};
@@ -42,6 +44,7 @@ pub struct Builder {
     partitions: Option<Partitions>,
     automatic: Option<Told>,
     recording: Option<Arc<Recording>>,
+    clients: Arc<ArcSwap<Clients>>,
     shows_store: bool,
 }
 
@@ -60,6 +63,7 @@ impl Gateway {
             partitions: None,
             automatic: None,
             recording: None,
+            clients: Arc::default(),
             shows_store: false,
         }
     }
@@ -219,6 +223,13 @@ impl Builder {
         Builder { recording: Some(recording), ..self }
     }
 
+    /// Whom it serves at the clients' address: everyone, by default. What is put in their place
+    /// holds from the next request on. Callers in this process and operators are none of them.
+    #[must_use]
+    pub fn clients(self, clients: Arc<ArcSwap<Clients>>) -> Self {
+        Builder { clients, ..self }
+    }
+
     /// Whether the operator's commands reach the store itself through it
     /// ([`Gateway::serve_operator`]): for a store that no other process can reach.
     #[must_use]
@@ -244,12 +255,14 @@ impl Builder {
                 partitions,
                 automatic,
                 recording,
+                clients,
                 shows_store,
             } = self;
             let fencing = fencing.unwrap_or_else(|| Fencing::exclusive(rules.fence()));
             let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
             let shown_store = shows_store.then(|| Arc::clone(&store));
-            let mut service = Service::new(store, control.clone(), Arc::clone(&env), limits, &region);
+            let service = Service::new(store, control.clone(), Arc::clone(&env), limits, &region);
+            let mut service = service.with_clients(clients);
             if let Some(recording) = recording {
                 service = service.with_recording(recording);
             }

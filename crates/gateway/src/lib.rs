@@ -21,6 +21,7 @@ mod missing_table_statements;
 mod partitions;
 mod planner;
 mod repeats;
+mod rights;
 mod send;
 mod sent;
 mod service;

@@ -7,7 +7,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
+use heatsink_access::{Caller, Clients};
 use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, memory_estimate};
 use heatsink_env::Env;
@@ -22,6 +24,7 @@ use crate::heat::{CountedCalls, DrawnRequest, Figures, Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::metrics::Metrics;
 use crate::planner::{Planned, Planner};
+use crate::rights::{self, Next, Rights, VisibleTables};
 use crate::send::{Sender, send, send_counted};
 use crate::sent::Sent;
 use crate::{access_log, blocking, missing_table_statements, spans};
@@ -35,6 +38,8 @@ pub struct Service {
     item_sizes: ItemSizeMonitor,
     heat: Arc<Heat>,
     region: String,
+    clients: Arc<ArcSwap<Clients>>,
+    rights: Rights,
     draining: Arc<AtomicBool>,
 }
 
@@ -56,6 +61,8 @@ impl Service {
             metrics: Metrics::new(),
             item_sizes: ItemSizeMonitor::new(),
             region: region.to_owned(),
+            clients: Arc::default(),
+            rights: Rights::default(),
             draining: Arc::default(),
         }
     }
@@ -65,6 +72,13 @@ impl Service {
     pub fn with_recording(self, recording: Arc<Recording>) -> Self {
         self.heat.record(recording);
         self
+    }
+
+    /// The same service, which serves these clients alone, if they are known. What is put in their
+    /// place holds from the next request on.
+    #[must_use]
+    pub fn with_clients(self, clients: Arc<ArcSwap<Clients>>) -> Self {
+        Service { clients, ..self }
     }
 
     /// The same service, which counts no heat: for measuring what that costs.
@@ -103,13 +117,18 @@ impl Service {
         &self.region
     }
 
-    /// Answers one request. Both bodies are JSON.
+    /// Whom it serves.
+    pub(crate) fn clients(&self) -> &ArcSwap<Clients> {
+        &self.clients
+    }
+
+    /// Answers one request of this process, which may do all. Both bodies are JSON.
     ///
     /// # Errors
     /// DynamoDB's own error for the request, or the store's, unchanged.
     pub async fn call(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
         // Not through `call_marked`: a future in a future is copied once more.
-        self.call_until(operation, body, &Sent::default()).await.map(|answer| answer.body)
+        self.call_until(operation, body, &Sent::default(), None).await.map(|answer| answer.body)
     }
 
     /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with
@@ -118,41 +137,83 @@ impl Service {
     /// # Errors
     /// As [`call`](Self::call).
     pub async fn call_marked(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
-        self.call_until(operation, body, &Sent::default()).await
+        self.call_until(operation, body, &Sent::default(), None).await
     }
 
-    /// [`call_marked`](Self::call_marked) that sends nothing once it was given up.
+    /// [`call_marked`](Self::call_marked) for a client, that sends nothing once it was given up.
     pub(crate) async fn call_until(
         &self,
         operation: Operation,
         body: Bytes,
         sent: &Sent,
+        caller: Option<&Caller>,
     ) -> Result<Answer, Error> {
         if access_log::is_on() || spans::are_taken() {
             // Apart, so that the future of a request that nobody watches stays small.
-            return Box::pin(self.call_watched(operation, body, sent)).await;
+            return Box::pin(self.call_watched(operation, body, sent, caller)).await;
         }
-        let answer = self.answer_whole(operation, body, sent).await;
+        let answer = self.answer_caller(operation, body, sent, caller).await;
         self.metrics.answered(operation, answer.as_ref().err());
         answer
     }
 
-    async fn call_watched(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
+    async fn call_watched(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        sent: &Sent,
+        caller: Option<&Caller>,
+    ) -> Result<Answer, Error> {
         let begun = self.planner.env.now();
-        let answer = spans::request(operation, self.answer_whole(operation, body.clone(), sent)).await;
+        let answer =
+            spans::request(operation, self.answer_caller(operation, body.clone(), sent, caller)).await;
         self.metrics.answered(operation, answer.as_ref().err());
         if access_log::is_on() {
-            access_log::line(operation, &body, &answer, self.planner.env.now().since(begun));
+            let took = self.planner.env.now().since(begun);
+            access_log::line(operation, &body, caller, &answer, took);
         }
         answer
     }
 
-    /// A request, and of a batch of statements those that can be carried out.
-    async fn answer_whole(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
-        if operation != Operation::BatchExecuteStatement {
-            return self.answer(operation, body, sent).await;
+    /// A request as its caller may ask it, and the answer as that may be seen.
+    async fn answer_caller(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        sent: &Sent,
+        caller: Option<&Caller>,
+    ) -> Result<Answer, Error> {
+        let Some(caller) = caller else { return self.answer_whole(operation, body, sent, None).await };
+        let body = rights::with_own_token(caller, operation, body);
+        let restricted = Some(caller).filter(|caller| caller.is_restricted());
+        if let (Some(caller), Operation::ListTables) = (restricted, operation)
+            && let Some(mut visible) = VisibleTables::new(caller, &body)
+        {
+            let mut asked = body;
+            loop {
+                let page = Box::pin(self.answer_whole(operation, asked, sent, restricted)).await?;
+                match visible.take(&page.body)? {
+                    Next::Ask(next) => asked = next,
+                    Next::Done(body) => return Ok(Answer { body, ..page }),
+                }
+            }
         }
-        let answer = Box::pin(self.answer(operation, body.clone(), sent)).await;
+        self.answer_whole(operation, body, sent, restricted).await
+    }
+
+    /// A request, and of a batch of statements those that can be carried out. `caller`: who may not
+    /// do all.
+    async fn answer_whole(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        sent: &Sent,
+        caller: Option<&Caller>,
+    ) -> Result<Answer, Error> {
+        if operation != Operation::BatchExecuteStatement {
+            return self.answer(operation, body, sent, caller).await;
+        }
+        let answer = Box::pin(self.answer(operation, body.clone(), sent, caller)).await;
         if !answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException) {
             return answer;
         }
@@ -166,13 +227,19 @@ impl Service {
         let Some(rest) = split.rest.clone() else {
             return split.merged(None, told.as_ref()).map(Answer::from);
         };
-        let answer = Box::pin(self.answer(operation, rest, sent)).await?;
+        let answer = Box::pin(self.answer(operation, rest, sent, caller)).await?;
         Ok(Answer { body: split.merged(Some(&answer.body), told.as_ref())?, ..answer })
     }
 
     /// The stages of one request. A client's request has passed those of the HTTP front before:
     /// admission to a connection and to a place, and the check of its signature (`http::front`).
-    async fn answer(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
+    async fn answer(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        sent: &Sent,
+        caller: Option<&Caller>,
+    ) -> Result<Answer, Error> {
         let env = &*self.planner.env;
 
         // Admit. First, because reading a large body takes many times its memory: nothing reads it
@@ -184,9 +251,14 @@ impl Service {
         };
         let begun = env.now();
 
-        // Authenticate has no part here: who asks follows from headers, and a caller in this
-        // process is trusted. What a client may do with the tables of its request will be judged
-        // here, before the plan: on logical keys, which only the stages up to the plan know.
+        // Authorize. Who asks follows from headers (`http::front`), and a caller in this process is
+        // trusted. What a client may do with the tables of its request is judged here, before the
+        // plan: on the logical keys that it names.
+        if let Some(caller) = caller {
+            let store = &*self.planner.store;
+            let judged = Box::pin(self.rights.check(caller, store, env, operation, &body)).await;
+            judged.inspect_err(|error| self.metrics.unplanned(error))?;
+        }
 
         // Plan. Before anything is sent: a wrong request costs the store nothing, and the pass that
         // comes with the plan holds its layouts until the answer is delivered. What is prepared for
@@ -301,6 +373,7 @@ impl Service {
         let answer = answer.as_ref().map(|answer| &answer.body);
         self.planner.control.after(operation, names, prepared, answer).await;
         self.heat.forget(names);
+        self.rights.forget(names);
     }
 }
 

@@ -54,4 +54,4 @@ pub use calls::{Answer, Calls, PhysicalCall, Round, Take, Target};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
 pub use refusal::name_rules;
 pub use router::Router;
-pub use tables::{table_name, tables_of};
+pub use tables::{NAMING, iterator_table, table_name, tables_of};

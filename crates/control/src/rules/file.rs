@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::automatic;
+use super::client;
 use super::fence::Section;
 use super::numbers::{PartNumber, Shards};
 
@@ -28,6 +29,10 @@ pub(crate) struct File {
     #[serde(default)]
     #[schemars(with = "Vec<automatic::Section>")]
     pub automatic: Vec<Spanned<automatic::Section>>,
+    /// Who may send requests. Without any, everyone who reaches the address.
+    #[serde(default)]
+    #[schemars(with = "Vec<client::Section>")]
+    pub client: Vec<Spanned<client::Section>>,
     /// How the gateways of a store agree on changes of layouts.
     #[schemars(with = "Option<Section>")]
     pub fence: Option<Spanned<Section>>,

@@ -4,6 +4,7 @@
 //! reads rules, checks them, displays them, and computes the layouts that a given table would have.
 
 mod automatic;
+mod client;
 mod display;
 mod fault;
 mod fence;
@@ -33,6 +34,7 @@ pub use read::MAX_COUNTER_SHARDS;
 pub use rule::{Rule, Spread};
 
 pub use automatic::{Automatic, Mode};
+pub use client::{ClientSettings, RightsSettings, SecretSource};
 pub use fence::FenceSettings;
 pub use file::json_schema;
 pub use heatsink_config_diagnostics::Fault as RulesError;
@@ -45,6 +47,7 @@ pub struct Rules {
     finder: Finder,
     fence: FenceSettings,
     automatic: Vec<Automatic>,
+    clients: Vec<ClientSettings>,
 }
 
 /// The layout that the rules demand for one table.
@@ -105,7 +108,21 @@ impl Rules {
         let automatic =
             raw.automatic.into_iter().zip(1..).map(|(raw, number)| automatic::automatic(number, raw, &fault));
         let automatic = automatic.collect::<Result<_, _>>()?;
-        Ok(Rules { rules, finder, fence, automatic })
+        let mut clients: Vec<ClientSettings> = Vec::with_capacity(raw.client.len());
+        for (raw, number) in raw.client.into_iter().zip(1..) {
+            let line = 1 + breaks.partition_point(|at| *at < raw.span().start);
+            let client = client::client((number, line), (file, text), raw, &fault)?;
+            if let Some(other) = clients.iter().find(|other| other.id == client.id) {
+                let line = other.fault("id", "").line;
+                let problem = format!(
+                    "two clients have the access key {}: the other one stands in line {line}",
+                    client.id
+                );
+                return Err(client.fault("id", problem));
+            }
+            clients.push(client);
+        }
+        Ok(Rules { rules, finder, fence, automatic, clients })
     }
 
     /// The rules, in order.
@@ -145,6 +162,11 @@ impl Rules {
     /// Whether any key may get shards without being asked for.
     pub fn reshards_by_itself(&self) -> bool {
         self.automatic.iter().any(|one| one.mode == Mode::Auto)
+    }
+
+    /// The `[[client]]` sections, in order.
+    pub fn clients(&self) -> &[ClientSettings] {
+        &self.clients
     }
 
     /// The `[[automatic]]` sections, in order.

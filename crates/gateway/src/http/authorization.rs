@@ -1,38 +1,42 @@
-//! Checks that a request carries a signature of the right shape, as DynamoDB does before anything
-//! else.
+//! Where no clients are known: checks that a request carries a signature of the right shape, as
+//! DynamoDB does before anything else, and that it was signed for this region, service and day. What
+//! is meant for another place does not take effect here by mistake.
 //!
-//! Not here: whether the signature is valid. Until that is checked, only loopback addresses are
-//! served. The wording is DynamoDB's (observed).
+//! Not here: whether the signature is valid (`heatsink-access`). The wording is DynamoDB's
+//! (observed).
 
+use heatsink_access::Scope;
 use heatsink_dynamo::{Code, Error};
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, DATE};
 
-/// Checks that a signature is there and complete.
-pub(super) fn check(headers: &HeaderMap) -> Result<(), Error> {
+/// Checks that a signature is there and complete, and that its scope is that of a server of
+/// `region`.
+pub(super) fn check(headers: &HeaderMap, region: &str) -> Result<(), Error> {
     let missing =
         || Error::new(Code::MissingAuthenticationTokenException, "Request is missing Authentication Token");
     let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).ok_or_else(missing)?;
     if !given.starts_with("AWS4-") {
         return Err(missing());
     }
-    let dated = headers.contains_key("x-amz-date") || headers.contains_key(DATE);
-    let (mut credential, mut signature, mut signed_headers) = (false, false, false);
+    let timestamp = headers.get("x-amz-date").and_then(|value| value.to_str().ok());
+    let dated = timestamp.is_some() || headers.contains_key(DATE);
+    let (mut credential, mut signature, mut signed_headers) = ("", false, false);
     // `AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…`
     for (name, value) in given.split([' ', ',']).filter_map(|part| part.split_once('=')) {
         match name {
-            "Credential" => credential = !value.is_empty(),
+            "Credential" => credential = value,
             "Signature" => signature = !value.is_empty(),
             "SignedHeaders" => signed_headers = !value.is_empty(),
             _ => {}
         }
     }
-    if credential && signature && signed_headers && dated {
-        return Ok(());
+    if !credential.is_empty() && signature && signed_headers && dated {
+        return Scope::read(credential)?.check(timestamp, Some(region));
     }
     let mut message = String::new();
     for (name, present) in
-        [("Credential", credential), ("Signature", signature), ("SignedHeaders", signed_headers)]
+        [("Credential", !credential.is_empty()), ("Signature", signature), ("SignedHeaders", signed_headers)]
     {
         if !present {
             message.push_str(&format!("Authorization header requires '{name}' parameter. "));
@@ -57,7 +61,7 @@ mod tests {
         for (name, value) in pairs {
             headers.insert(*name, value.parse().unwrap());
         }
-        check(&headers).map_err(|error| (error.code, error.message.unwrap_or_default()))
+        check(&headers, "us-east-1").map_err(|error| (error.code, error.message.unwrap_or_default()))
     }
 
     #[test]
@@ -79,5 +83,41 @@ mod tests {
         );
         let (_, message) = code_for(&[("authorization", whole)]).unwrap_err();
         assert!(message.starts_with("Authorization header requires existence"), "{message}");
+    }
+
+    #[test]
+    fn what_is_signed_for_another_place_or_day_is_refused() {
+        for (scope, code, said) in [
+            (
+                "a/20260101/eu-west-1/dynamodb/aws4_request",
+                Code::InvalidSignatureException,
+                "Sign for 'us-east-1'",
+            ),
+            (
+                "a/20260101/us-east-1/sqs/aws4_request",
+                Code::InvalidSignatureException,
+                "correct service: 'dynamodb'",
+            ),
+            (
+                "a/20260101/us-east-1/dynamodb/aws5_request",
+                Code::InvalidSignatureException,
+                "valid terminator",
+            ),
+            (
+                "a/20250101/us-east-1/dynamodb/aws4_request",
+                Code::InvalidSignatureException,
+                "'20250101' != '20260101'",
+            ),
+            ("a/us-east-1/dynamodb/aws4_request", Code::IncompleteSignatureException, "exactly 5"),
+            ("a/b/20260101/us-east-1/dynamodb/aws4_request", Code::IncompleteSignatureException, "exactly 5"),
+        ] {
+            let given = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0");
+            let mut headers = HeaderMap::new();
+            headers.insert("authorization", given.parse().unwrap());
+            headers.insert("x-amz-date", "20260101T000000Z".parse().unwrap());
+            let error = check(&headers, "us-east-1").unwrap_err();
+            assert_eq!(error.code, code, "{scope}");
+            assert!(error.message.unwrap_or_default().contains(said), "{scope}");
+        }
     }
 }

@@ -24,15 +24,16 @@ pub(super) enum Unread {
 }
 
 /// Reads a body of at most `limit` bytes within `patience`. The bytes that are kept are counted in
-/// `held`; a refused body keeps none.
+/// `held`; a refused body keeps none. `see` is given each piece as it comes.
 pub(super) async fn read(
     mut body: Incoming,
     limit: usize,
     patience: Duration,
     held: &mut Held,
+    see: &mut (dyn FnMut(&[u8]) + Send),
 ) -> Result<Bytes, Unread> {
     let reading = async {
-        match collect(&mut body, limit, held).await {
+        match collect(&mut body, limit, held, see).await {
             Err(why @ (Unread::TooLarge | Unread::NoRoom)) => {
                 discard(&mut body, limit).await?;
                 Err(why)
@@ -49,13 +50,19 @@ pub(super) async fn skip(mut body: Incoming, limit: usize, patience: Duration) {
     let _ = tokio::time::timeout(patience, discard(&mut body, limit)).await;
 }
 
-async fn collect(body: &mut Incoming, limit: usize, held: &mut Held) -> Result<Bytes, Unread> {
+async fn collect(
+    body: &mut Incoming,
+    limit: usize,
+    held: &mut Held,
+    see: &mut (dyn FnMut(&[u8]) + Send),
+) -> Result<Bytes, Unread> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit {
         return Err(Unread::TooLarge);
     }
     // Most bodies arrive in one piece and are passed on without a copy.
     let Some(first) = data(body).await? else { return Ok(Bytes::new()) };
+    see(&first);
     if body.is_end_stream() && first.len() <= limit {
         return Ok(first);
     }
@@ -68,7 +75,10 @@ async fn collect(body: &mut Incoming, limit: usize, held: &mut Held) -> Result<B
             return Err(Unread::NoRoom);
         }
         match data(body).await? {
-            Some(more) => whole.extend_from_slice(&more),
+            Some(more) => {
+                see(&more);
+                whole.extend_from_slice(&more);
+            }
             None => return Ok(whole.freeze()),
         }
     }

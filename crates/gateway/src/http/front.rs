@@ -2,10 +2,11 @@
 //! method, content type, body, target, signature, then the operation itself.
 //!
 //! The stages of a request that stand here, before and after those of the service
-//! (`crate::service`): admit (the size of its head, its connection, its host), receive (its body),
-//! authenticate (the shape of its signature; no web page), admit to a place in progress, the
-//! service, deliver (what waits for the client counts). Whether the signature is valid will be
-//! checked in `authenticate`: the body has come by then, and nothing of it has been read.
+//! (`crate::service`): admit (the size of its head, its connection, its host, what its head claims),
+//! receive (its body), authenticate (its signature; no web page), admit to a place in progress, the
+//! service, deliver (what waits for the client counts). Where clients are known, a head that breaks
+//! a rule of signatures costs no body, and a body that is not signed is not inflated. Where none
+//! are, only the shape and the scope of a signature are checked.
 //!
 //! Nothing below `/_heatsink/` is here: to clients these are paths like any other that DynamoDB
 //! does not know.
@@ -13,6 +14,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use heatsink_access::{BodyHasher, Caller, Claim, Clients};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, json};
 use heatsink_env::Env;
 use heatsink_route::Answer;
@@ -43,6 +45,12 @@ pub(super) struct Front {
     service: Arc<Service>,
     hosts: Hosts,
     shared: Shared,
+}
+
+/// Why a request was not received.
+enum Unreceived {
+    Body(Unread),
+    Signature(Error),
 }
 
 /// An answer of the service.
@@ -91,25 +99,44 @@ impl Door for Front {
             return self.reply(StatusCode::OK, None, Bytes::from(healthy));
         }
 
+        // One set of clients for the whole request, whatever is loaded meanwhile.
+        let clients = self.service.clients().load_full();
+        let is_posted = head.method == Method::POST && head.uri.path() == "/";
+        let claim = match clients.claim(&head, env.unix_millis()) {
+            Ok(claim) => claim,
+            Err(_) if !is_posted => {
+                body::skip(body, limits.body, limits.body_read).await;
+                peer.exchange.set_cut();
+                let not_found = self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND));
+                return reply::closing(not_found);
+            }
+            Err(error) => {
+                counts.wrong_signatures.increment(1);
+                return self.turn_away(&head, body, peer, &error).await;
+            }
+        };
+
         // Receive. Before the path is looked at, as DynamoDB does: a request is answered once it
         // has come whole.
         let mut held = budget.hold(Of::Requests);
-        let body = match self.read(&head.headers, body, &mut held).await {
-            Ok(body) => body,
-            Err(why) => return self.refuse_body(&head, peer, why),
+        let (body, caller) = match self.receive(&head, body, &mut held, &clients, claim).await {
+            Ok(received) => received,
+            Err(Unreceived::Body(why)) => return self.refuse_body(&head, peer, why),
+            Err(Unreceived::Signature(error)) => {
+                counts.wrong_signatures.increment(1);
+                return self.refuse(content_type(&head.headers), &error);
+            }
         };
         let content_type = content_type(&head.headers);
-        let Some(content_type) =
-            content_type.filter(|_| head.method == Method::POST && head.uri.path() == "/")
-        else {
+        let Some(content_type) = content_type.filter(|_| is_posted) else {
             return self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND));
         };
 
         // From here on the client is probed: work for one that has gone ends. HTTP/1.0 has no
         // interim answers, so such a client cannot be probed.
         let working = (head.version == Version::HTTP_11).then(|| peer.exchange.work());
-        let answered = match authenticate(&head.headers, &body) {
-            Ok(operation) => self.operate(operation, body, held).await,
+        let answered = match self.asked(&head.headers, &body, caller.as_ref()) {
+            Ok(operation) => self.operate(operation, body, held, caller).await,
             Err(error) => Err(error),
         };
 
@@ -138,10 +165,64 @@ impl Front {
         Front { service, hosts, shared }
     }
 
-    /// The body, decompressed.
-    async fn read(&self, headers: &HeaderMap, body: Incoming, held: &mut Held) -> Result<Bytes, Unread> {
-        let body = body::read(body, self.shared.limits.body, self.shared.limits.body_read, held).await?;
-        gzip::read(headers, body, self.shared.limits.body, held).await
+    /// The body, decompressed, and who has signed it. It is hashed as it comes, and inflated only
+    /// if it is signed.
+    async fn receive(
+        &self,
+        head: &Parts,
+        body: Incoming,
+        held: &mut Held,
+        clients: &Clients,
+        claim: Option<Claim<'_>>,
+    ) -> Result<(Bytes, Option<Caller>), Unreceived> {
+        let Shared { limits, env, .. } = &self.shared;
+        let mut hasher = claim.is_some().then(BodyHasher::default);
+        let mut see = |piece: &[u8]| {
+            if let Some(hasher) = &mut hasher {
+                hasher.add(piece);
+            }
+        };
+        let body = body::read(body, limits.body, limits.body_read, held, &mut see).await;
+        let body = body.map_err(Unreceived::Body)?;
+        let caller = match claim.zip(hasher) {
+            Some((claim, hasher)) => {
+                let caller = clients.authenticate(claim, &hasher.finish(), env.unix_millis());
+                caller.map_err(Unreceived::Signature)?
+            }
+            None => None,
+        };
+        let body = gzip::read(&head.headers, body, limits.body, held).await.map_err(Unreceived::Body)?;
+        Ok((body, caller))
+    }
+
+    /// The operation of a request whose sender may ask for it. A body that is not JSON is reported
+    /// before all other errors; a valid request is parsed only once, by its reader.
+    ///
+    /// Browsers send `Origin` with every POST, SDKs outside browsers never do. No page may reach
+    /// the endpoint, not even through its own name that resolves to this machine: where no clients
+    /// are known, nothing else would stop it.
+    fn asked(&self, headers: &HeaderMap, body: &Bytes, caller: Option<&Caller>) -> Result<Operation, Error> {
+        let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
+        let checked = target
+            .and_then(Operation::from_target)
+            .ok_or_else(|| Error::bare(Code::UnknownOperationException))
+            .and_then(|operation| match caller {
+                Some(_) => Ok(operation),
+                None => authorization::check(headers, self.service.region()).map(|()| operation),
+            });
+        let page = || {
+            let message = "Requests from web pages are not served (Origin header)";
+            Error::new(Code::AccessDeniedException, message)
+        };
+        match checked {
+            _ if body.is_empty() => Err(Error::bare(Code::SerializationException)),
+            Ok(operation) if !origin::is_of_a_page(headers) => Ok(operation),
+            _ if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err() => {
+                Err(Error::bare(Code::SerializationException))
+            }
+            Ok(_) => Err(page()),
+            Err(error) => Err(error),
+        }
     }
 
     /// The answer to a request whose body could not be read.
@@ -181,7 +262,13 @@ impl Front {
     }
 
     /// The answer of the service, within the time that a request has.
-    async fn operate(&self, operation: Operation, body: Bytes, held: Held) -> Result<Answered, Error> {
+    async fn operate(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        held: Held,
+        caller: Option<Caller>,
+    ) -> Result<Answered, Error> {
         let Shared { limits, counts, in_flight, .. } = &self.shared;
         // Admit to a place in progress. After authentication: who is not known takes none.
         let Some(slot) = in_flight.take() else {
@@ -199,7 +286,7 @@ impl Front {
         let sent = Arc::new(Sent::default());
         let sends = Arc::clone(&sent);
         let work = async move {
-            let answer = service.call_until(operation, body, &sends).await;
+            let answer = service.call_until(operation, body, &sends, caller.as_ref()).await;
             drop((slot, held));
             answer
         };
@@ -277,34 +364,6 @@ fn only_reads(operation: Operation, body: &Bytes) -> bool {
         statement.trim_start().get(..6).is_some_and(|verb| verb.eq_ignore_ascii_case("select"))
     };
     operation.only_reads() || operation == Operation::ExecuteStatement && selects()
-}
-
-/// The operation of a request whose sender may ask for it. A body that is not JSON is reported
-/// before all other errors; a valid request is parsed only once, by its reader.
-///
-/// Whether the signature is valid is not checked yet: until then only loopback addresses are
-/// served. Browsers send `Origin` with every POST, SDKs outside browsers never do. No page may
-/// reach the endpoint, not even through its own name that resolves to this machine: nothing else
-/// would stop it.
-fn authenticate(headers: &HeaderMap, body: &Bytes) -> Result<Operation, Error> {
-    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
-    let checked = target
-        .and_then(Operation::from_target)
-        .ok_or_else(|| Error::bare(Code::UnknownOperationException))
-        .and_then(|operation| authorization::check(headers).map(|()| operation));
-    let page = || {
-        let message = "Requests from web pages are not served (Origin header)";
-        Error::new(Code::AccessDeniedException, message)
-    };
-    match checked {
-        _ if body.is_empty() => Err(Error::bare(Code::SerializationException)),
-        Ok(operation) if !origin::is_of_a_page(headers) => Ok(operation),
-        _ if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err() => {
-            Err(Error::bare(Code::SerializationException))
-        }
-        Ok(_) => Err(page()),
-        Err(error) => Err(error),
-    }
 }
 
 /// The content type to echo, if DynamoDB accepts it.

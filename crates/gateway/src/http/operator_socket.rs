@@ -159,7 +159,7 @@ impl OperatorSocket {
         }
         // Before anything is refused: a connection that closes with unread bytes loses its answer.
         let mut held = self.status.budget().hold(Of::Requests);
-        let body = body::read(body, self.limits.body, self.limits.body_read, &mut held).await;
+        let body = body::read(body, self.limits.body, self.limits.body_read, &mut held, &mut |_| {}).await;
         if head.method != Method::POST || head.uri.path() != PHYSICAL_PATH {
             return self.operators.refuse(StatusCode::NOT_FOUND, "nothing is at this path");
         }

@@ -38,7 +38,7 @@ impl Answer {
 pub fn head(operation: &str, header: &str) -> Vec<u8> {
     format!(
         "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-amz-json-1.0\r\nx-amz-target: DynamoDB_20120810.{operation}\r\n\
-         x-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request, \
+         x-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 Credential=a/20260101/eu-west-1/dynamodb/aws4_request, \
          SignedHeaders=host, Signature=0\r\n{header}\r\n\r\n"
     )
     .into_bytes()

@@ -13,6 +13,7 @@ mod operator_socket;
 mod operators;
 mod pipelines;
 mod server;
+mod signed;
 mod slow;
 mod stop;
 mod store;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use heatsink_access::Clients;
 use heatsink_control::{Checked, Named, Rules, Verdict, check};
 use heatsink_env::{Env, RealEnv};
 use serde_json::json;
@@ -59,6 +60,10 @@ struct Check {
 pub fn run(args: Args) -> Result<(), Exit> {
     let Action::Check(args) = args.action;
     let found = rules::need(args.rules.as_deref())?;
+    // Without their secrets, which are where the gateway runs; what a policy is for does not depend
+    // on the region.
+    let rights = Clients::check_rights(found.rules.clients(), "");
+    rights.map_err(|fault| Exit::usage(fault.to_string()))?;
     let checked = if args.data.is_some() || args.upstream.is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Some(runtime.block_on(compare(&args, &found.rules))?)
@@ -128,7 +133,8 @@ fn document(found: &Found, checked: Option<&Checked>) -> serde_json::Value {
         .map(|(table, verdict)| json!({ "table": table, "verdict": verdict.name(), "detail": verdict.to_string() }))
         .collect();
     let automatic: Vec<_> = found.rules.automatics().map(ToString::to_string).collect();
-    json!({ "file": found.file, "rules": rules, "automatic": automatic, "tables": tables })
+    let clients: Vec<_> = found.rules.clients().iter().map(ToString::to_string).collect();
+    json!({ "file": found.file, "rules": rules, "automatic": automatic, "clients": clients, "tables": tables })
 }
 
 fn words(rules: &Rules, checked: Option<&Checked>) -> String {
@@ -144,6 +150,7 @@ fn words(rules: &Rules, checked: Option<&Checked>) -> String {
         }
     }
     text.extend(rules.automatics().map(|automatic| format!("{automatic}\n")));
+    text.extend(rules.clients().iter().map(|client| format!("{client}\n")));
     for (table, verdict) in checked.iter().flat_map(|checked| &checked.tables) {
         text += &format!("table {table}: {verdict}\n");
     }

@@ -15,9 +15,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use clap::ValueEnum;
 use futures::future::{Either, join, select};
 use heatsink::{Acts, Gateway, Limits, carry};
+use heatsink_access::Clients;
 use heatsink_control::{Fencing, Memory};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
@@ -57,8 +59,8 @@ pub struct Args {
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     upstream: Option<String>,
     /// Serve operations on the upstream's AWS account too: resource policies, deletion of backups,
-    /// exports, imports, global tables, Kinesis destinations. Clients are not authenticated, so
-    /// everyone on this machine can then use them
+    /// exports, imports, global tables, Kinesis destinations. Where the rules name no clients everyone
+    /// on this machine can then use them
     #[arg(long, requires = "upstream")]
     allow_account_operations: bool,
     /// Which keys are sharded, and how [default: heatsink.toml in the working directory, where
@@ -199,6 +201,8 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         }
     };
     let record = record.map(|opened| opened.begin(&*env));
+    let clients = Clients::load(found.rules.clients(), &region);
+    let clients = clients.map_err(|fault| Exit::usage(fault.to_string()))?;
     let in_force = banner::Rules::of(&found);
     let fencing = if args.upstream.is_none() || args.only_gateway {
         Fencing::exclusive(found.rules.fence())
@@ -216,6 +220,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         .fencing(fencing)
         .limits(limits)
         .region(&region)
+        .clients(Arc::new(ArcSwap::from_pointee(clients)))
         .showing_store(args.upstream.is_none())
         .automatic(Box::new(move || told.shown()))
         .metrics(recorded);
@@ -234,7 +239,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         socket: socket.as_ref().map(|socket| socket.path.clone()),
         admin: admin.as_ref().map(|admin| admin.listener.local_addr()).transpose()?,
     };
-    banner::print(&at, &place, &in_force, args.output)?;
+    banner::print(&at, &region, &place, &in_force, args.output)?;
     let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
     let history = HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref());
     let history = history.map(|history| {

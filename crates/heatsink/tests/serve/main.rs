@@ -6,6 +6,7 @@
 
 mod admin;
 mod bad_input;
+mod clients;
 mod data;
 mod ending;
 mod front;

@@ -21,6 +21,8 @@ pub struct Rules {
     words: Vec<String>,
     /// What is done when a key is hot.
     automatic: Vec<String>,
+    /// Who may send requests; none where everyone may.
+    clients: Vec<String>,
 }
 
 impl Rules {
@@ -30,6 +32,7 @@ impl Rules {
             file: found.file.as_ref().map(|file| file.display().to_string()),
             words: found.rules.iter().map(ToString::to_string).collect(),
             automatic: found.rules.automatics().map(ToString::to_string).collect(),
+            clients: found.rules.clients().iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -43,7 +46,7 @@ impl Rules {
             many => format!("{many} rules"),
         };
         let mut text = format!("Rules in force: {number}, from {file}\n");
-        for all in [&self.words, &self.automatic] {
+        for all in [&self.words, &self.automatic, &self.clients] {
             for words in all.iter().take(SHOWN) {
                 text.push_str(&format!("  {words}\n"));
             }
@@ -69,10 +72,16 @@ pub struct Addresses {
 }
 
 /// Prints on stdout.
-pub fn print(at: &Addresses, place: &DataLocation, rules: &Rules, output: Output) -> Result<(), Exit> {
+pub fn print(
+    at: &Addresses,
+    region: &str,
+    place: &DataLocation,
+    rules: &Rules,
+    output: Output,
+) -> Result<(), Exit> {
     match output {
         // Not wrapped: most of it is to be pasted.
-        Output::Text => print::as_it_is(&(text(at, place) + &rules.text())),
+        Output::Text => print::as_it_is(&(text(at, region, place, rules) + &rules.text())),
         Output::Json => {
             let (kind, location) = match place {
                 DataLocation::Memory => ("memory", None),
@@ -81,10 +90,16 @@ pub fn print(at: &Addresses, place: &DataLocation, rules: &Rules, output: Output
             };
             print::json(&json!({
                 "endpoint": endpoint(at.clients),
+                "region": region,
                 "admin": at.admin.map(endpoint),
                 "socket": at.socket,
                 "data": { "kind": kind, "at": location },
-                "rules": { "file": rules.file, "rules": rules.words, "automatic": rules.automatic },
+                "rules": {
+                    "file": rules.file,
+                    "rules": rules.words,
+                    "automatic": rules.automatic,
+                    "clients": rules.clients,
+                },
             }))
         }
     }
@@ -94,7 +109,7 @@ fn endpoint(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-fn text(at: &Addresses, place: &DataLocation) -> String {
+fn text(at: &Addresses, region: &str, place: &DataLocation, rules: &Rules) -> String {
     let admin = at.admin.map(|admin| format!("Heat, metrics and health are at {}/\n", endpoint(admin)));
     let endpoint = endpoint(at.clients);
     let place = match place {
@@ -102,14 +117,18 @@ fn text(at: &Addresses, place: &DataLocation) -> String {
         DataLocation::File(file) => format!("in {file}"),
         DataLocation::Upstream(url) => format!("upstream, at {url}"),
     };
-    // The embedded store takes any credentials; SDKs insist on having some.
-    let credentials = r#"accessKeyId: "local", secretAccessKey: "local""#;
-    format!(
-        "Heatsink listens on {endpoint}\n\
-         \n  AWS CLI  AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local aws dynamodb list-tables --region us-east-1 --endpoint-url {endpoint}\n\
-         \n  boto3    boto3.resource(\"dynamodb\", endpoint_url=\"{endpoint}\", region_name=\"us-east-1\", aws_access_key_id=\"local\", aws_secret_access_key=\"local\")\n\
-         \n  JS       new DynamoDBClient({{ endpoint: \"{endpoint}\", region: \"us-east-1\", credentials: {{ {credentials} }} }})\n\
-         \nData lies {place}.\n{}",
-        admin.unwrap_or_default()
-    )
+    // Where no clients are known any credentials do; SDKs insist on having some.
+    let to_paste = if rules.clients.is_empty() {
+        let credentials = r#"accessKeyId: "local", secretAccessKey: "local""#;
+        format!(
+            "\n  AWS CLI  AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local aws dynamodb list-tables --region {region} --endpoint-url {endpoint}\n\
+             \n  boto3    boto3.resource(\"dynamodb\", endpoint_url=\"{endpoint}\", region_name=\"{region}\", aws_access_key_id=\"local\", aws_secret_access_key=\"local\")\n\
+             \n  JS       new DynamoDBClient({{ endpoint: \"{endpoint}\", region: \"{region}\", credentials: {{ {credentials} }} }})\n"
+        )
+    } else {
+        format!(
+            "\nRequests are signed by a client, for the region {region}:\n  aws dynamodb list-tables --region {region} --endpoint-url {endpoint}\n"
+        )
+    };
+    format!("Heatsink listens on {endpoint}\n{to_paste}\nData lies {place}.\n{}", admin.unwrap_or_default())
 }

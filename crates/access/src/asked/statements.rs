@@ -1,0 +1,144 @@
+//! What a PartiQL statement asks for.
+
+use heatsink_dynamo::Value;
+use heatsink_dynamo::expression::Comparator;
+use heatsink_dynamo::partiql::{self, Action, Operand, Returned, Statement, Term, TestKind};
+use serde_json::Value as Json;
+
+use super::attributes::Attributes;
+use super::keys::{self, Facts};
+use super::names;
+use crate::access::{Access, Asked, Resource};
+use crate::actions::{DELETE, INSERT, SELECT, UPDATE};
+
+/// What an element with a statement asks for. One that cannot be read may do anything with any
+/// table.
+pub(super) fn accesses(element: &Json, facts: Facts<'_>) -> Vec<Access> {
+    read(element, facts).map_or_else(
+        || [SELECT, INSERT, UPDATE, DELETE].map(|action| Access::whole(action, Resource::Account)).to_vec(),
+        |access| vec![access],
+    )
+}
+
+fn read(element: &Json, facts: Facts<'_>) -> Option<Access> {
+    let text = element.get("Statement")?.as_str()?;
+    let parameters: Vec<Value> = match element.get("Parameters") {
+        None | Some(Json::Null) => Vec::new(),
+        Some(list) => {
+            let read = |value: &Json| Value::read(&serde_json::to_vec(value).ok()?).ok();
+            list.as_array()?.iter().map(read).collect::<Option<_>>()?
+        }
+    };
+    let statement = partiql::parse(text).ok()?;
+    // Both readers have to see the same table, and no other.
+    let tables = partiql::tables(text);
+    if tables.len() != 1 || tables.first() != Some(&statement.table.name) {
+        return None;
+    }
+    let index = statement.index.as_ref().map(|index| ("index", index.name.as_str()));
+    let resource = names::resource(&statement.table.name, index);
+    let Resource::Table { name, .. } = &resource else { return None };
+    let keys = match (facts, &statement.index) {
+        (_, Some(_)) => Asked::All,
+        (None, None) => Asked::Unread,
+        (Some(known), None) => match known.get(name) {
+            None => Asked::All,
+            Some(known) => {
+                let demanded = demanded(&statement, &known.partition_key, &parameters);
+                demanded.map_or(Asked::All, Asked::These)
+            }
+        },
+    };
+    let mut attributes = Attributes::default();
+    name_attributes(&statement, &mut attributes);
+    let (action, select, returned) = match &statement.action {
+        Action::Select { shown, .. } => {
+            let select = if shown.is_empty() { "ALL_ATTRIBUTES" } else { "SPECIFIC_ATTRIBUTES" };
+            (SELECT, Some(select), None)
+        }
+        Action::Exists => (SELECT, Some("SPECIFIC_ATTRIBUTES"), None),
+        Action::Insert { .. } => (INSERT, None, Some("NONE")),
+        Action::Update { .. } => (UPDATE, None, Some(of(statement.returned))),
+        Action::Delete => (DELETE, None, Some(of(statement.returned))),
+    };
+    if let Some(Json::String(text)) = element.get("ReturnValuesOnConditionCheckFailure")
+        && text != "NONE"
+    {
+        attributes.add_all();
+    }
+    Some(Access {
+        action,
+        resource,
+        keys,
+        attributes: attributes.asked(),
+        select: select.map(str::to_owned),
+        returned: returned.map(str::to_owned),
+    })
+}
+
+const fn of(returned: Returned) -> &'static str {
+    match returned {
+        Returned::Nothing => "NONE",
+        Returned::Changes => "UPDATED_NEW",
+        Returned::Item => "ALL_NEW",
+    }
+}
+
+/// The partition keys that the statement is narrowed to.
+fn demanded(statement: &Statement, name: &str, parameters: &[Value]) -> Option<Vec<Vec<u8>>> {
+    let key = |term: &Term| keys::bytes(&term.value(parameters)?);
+    if let Action::Insert { item } = &statement.action {
+        let mut given = item.iter().filter(|(attribute, _)| attribute == name);
+        return match (given.next(), given.next()) {
+            (Some((_, term)), None) => Some(vec![key(term)?]),
+            _ => None,
+        };
+    }
+    let is_key = |operand: &Operand| matches!(operand, Operand::Path(place) if place.path.is_root(name));
+    let conditions = statement.condition.as_ref()?.conjuncts();
+    conditions.into_iter().find_map(|condition| {
+        let partiql::Condition::Test(test) = condition else { return None };
+        match &test.kind {
+            TestKind::Compare(one, Comparator::Eq, Operand::Term(term))
+            | TestKind::Compare(Operand::Term(term), Comparator::Eq, one)
+                if is_key(one) =>
+            {
+                Some(vec![key(term)?])
+            }
+            TestKind::In(one, list) if is_key(one) => list
+                .iter()
+                .map(|operand| match operand {
+                    Operand::Term(term) => key(term),
+                    _ => None,
+                })
+                .collect(),
+            _ => None,
+        }
+    })
+}
+
+fn name_attributes(statement: &Statement, attributes: &mut Attributes) {
+    match &statement.action {
+        Action::Select { shown, order } => {
+            if shown.is_empty() {
+                attributes.add_all();
+            }
+            shown
+                .iter()
+                .chain(order.iter().map(|order| &order.path))
+                .for_each(|path| attributes.add_path(path));
+        }
+        Action::Exists | Action::Delete => {}
+        Action::Insert { item } => item.iter().for_each(|(name, _)| attributes.add(name)),
+        Action::Update { written, read } => {
+            let written = written.iter().map(|(path, _)| path);
+            written.chain(read).for_each(|path| attributes.add_path(path));
+        }
+    }
+    for test in statement.condition.iter().flat_map(partiql::Condition::tests) {
+        test.paths().into_iter().for_each(|path| attributes.add_path(path));
+    }
+    if statement.returned == Returned::Item {
+        attributes.add_all();
+    }
+}
