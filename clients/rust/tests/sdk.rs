@@ -39,7 +39,7 @@ async fn serve(rules: &str) -> SocketAddr {
         listener,
         service,
         Limits::default(),
-        http::Hosts::loopback(),
+        http::Live::new(http::Settings::plain(http::Hosts::loopback(), &Limits::default())),
         env,
         futures::future::pending(),
     ));
@@ -49,7 +49,9 @@ async fn serve(rules: &str) -> SocketAddr {
 async fn client(address: SocketAddr) -> Client {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::latest())
-        .http_client(heatsink_store::upstream::sdk_http_client())
+        .http_client(heatsink_store::upstream::sdk_http_client(
+            &heatsink_store::upstream::Network::plain().expect("TLS is in this build"),
+        ))
         .endpoint_url(format!("http://{address}"))
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("x", "y", None, None, "test"))

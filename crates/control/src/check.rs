@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::describe::Described;
 use crate::registry::Registry;
-use crate::resolve::{Judgement, judge, waiting};
+use crate::resolve::{Judgement, contradiction, judge, waiting};
 use crate::rules::{DesiredLayout, Rules};
 use crate::table_cache::TableStatus;
 use heatsink_layout::{DIRECTORY, TableLayouts};
@@ -30,6 +30,8 @@ pub enum Verdict {
     Outlived(TableLayouts, Vec<String>),
     /// It is empty, and will be recorded on first use.
     Empty(TableLayouts),
+    /// It is recorded as the first field says, which holds; the rules say otherwise.
+    Contradicted(TableLayouts, String),
     /// Its requests would be refused: the reason.
     Refused(String),
 }
@@ -43,6 +45,7 @@ impl Verdict {
             Verdict::Waiting(..) => "waiting",
             Verdict::Outlived(..) => "outlived",
             Verdict::Empty(_) => "empty",
+            Verdict::Contradicted(..) => "contradicted",
             Verdict::Refused(_) => "refused",
         }
     }
@@ -66,6 +69,7 @@ impl fmt::Display for Verdict {
                 write!(f, "sharded and on record: {layouts}; warning: {}", warnings.join("; "))
             }
             Verdict::Empty(layouts) => write!(f, "empty; will be sharded from its first use on: {layouts}"),
+            Verdict::Contradicted(_, reason) => write!(f, "as on record: {reason}"),
             Verdict::Refused(reason) => write!(f, "refused: {reason}"),
         }
     }
@@ -145,6 +149,10 @@ async fn verdict(
         Ok(Judgement::Intended(_)) => return Ok(None),
         Ok(Judgement::Stands(TableStatus::Sharded(table), mut warnings, _)) => {
             let layouts = TableLayouts::clone(table.layouts());
+            let desired = rules.desired_layout_recorded(&described.schema, &layouts).0;
+            if let Some(reason) = contradiction(registry.name(), &table.name, &desired, &layouts) {
+                return Ok(Some(Verdict::Contradicted(layouts, reason)));
+            }
             match waits(Some(&layouts)) {
                 indexes if !warnings.is_empty() => {
                     if !indexes.is_empty() {
@@ -158,6 +166,12 @@ async fn verdict(
         }
         Ok(Judgement::Stands(TableStatus::Refused { error, .. }, ..)) => {
             Verdict::Refused(error.message.unwrap_or_default())
+        }
+        // It is on record with whole keys.
+        Ok(Judgement::Stands(TableStatus::Forward, warnings, standing))
+            if standing.version > 0 && !warnings.is_empty() =>
+        {
+            Verdict::Contradicted(TableLayouts::default(), warnings.join("; "))
         }
         Ok(Judgement::Stands(TableStatus::Forward, ..) | Judgement::Reused(_)) => {
             Verdict::Forwarded(match rules.desired_layout(&described.schema) {

@@ -4,6 +4,7 @@
 //! (`table_cache`, `fence`).
 
 mod admission;
+mod reload;
 mod table_operations;
 mod view;
 
@@ -11,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Outcome};
@@ -32,6 +34,7 @@ use crate::table_cache::{TableCache, TableStatus};
 use crate::tags::Untagged;
 use crate::unsharded_tables::UnshardedTables;
 
+pub use reload::CheckedRules;
 pub use table_operations::Prepared;
 pub use view::View;
 
@@ -48,8 +51,8 @@ const ASKED_ONE_BY_ONE: usize = 100;
 /// Why a gateway does not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The rules contradict the registry, or cannot hold for a table that they name. The operator
-    /// has to change one of them.
+    /// The rules cannot hold for a table that they name, or the registry is not the one that they
+    /// say. The operator has to change one of them.
     Rules(String),
     /// The store could not be reached.
     Store(Error),
@@ -73,8 +76,9 @@ impl Control {
     /// The only gateway of its store: reads the records and compares them with the rules.
     ///
     /// # Errors
-    /// [`StartError::Rules`] when a rule contradicts the record of an existing table, or names a
-    /// table that it cannot hold for; [`StartError::Store`] when the store cannot be reached.
+    /// [`StartError::Rules`] when a rule names a table that has no record and that it cannot hold
+    /// for; [`StartError::Store`] when the store cannot be reached. Where a rule contradicts the
+    /// record of a table, the record holds, and a warning says so.
     pub async fn start(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: Rules) -> Result<Self, StartError> {
         let fencing = Fencing::exclusive(rules.fence());
         Control::join(store, env, rules, fencing).await
@@ -103,7 +107,7 @@ impl Control {
                     fence: Fence::new(&env, fencing, changer.liveness()),
                     changer,
                     registry,
-                    rules,
+                    rules: ArcSwap::from_pointee(rules),
                     tables: TableCache::new(),
                     in_progress: InProgress::default(),
                     untagged: Untagged::default(),
@@ -122,7 +126,8 @@ impl Control {
 
     /// Looks up every table that the rules or the registry name.
     async fn check(&self) -> Result<(), StartError> {
-        let Inner { registry, rules, fence, tables, changer, .. } = &*self.inner;
+        let Inner { registry, fence, tables, changer, .. } = &*self.inner;
+        let rules = self.rules();
         let recorded = registry.exists().await.map_err(StartError::Store)?;
         let settings = &fence.settings;
         if settings.forwards && recorded {
@@ -147,25 +152,7 @@ impl Control {
                 Outcome::NotDone,
             )));
         }
-        let mut names: Vec<String> = rules
-            .iter()
-            .filter(|rule| rule.table.is_exact())
-            .map(|rule| rule.table.text().to_owned())
-            .collect();
-        if recorded {
-            let records = registry.all().await.map_err(StartError::Store)?;
-            names.extend(records.into_iter().map(|record| record.name));
-        }
-        names.sort();
-        names.dedup();
-        if names.len() > ASKED_ONE_BY_ONE {
-            let there = registry.tables().await.map_err(StartError::Store)?;
-            names.retain(|name| there.contains(name));
-        }
-        for name in names {
-            if self.is_hidden(&name) {
-                continue;
-            }
+        for name in self.named(&rules, recorded).await.map_err(StartError::Store)? {
             match self.resolve_one(&name).await {
                 Ok(()) => {}
                 Err(error) => match tables.get(&name).map(|known| known.status.clone()) {
@@ -186,6 +173,24 @@ impl Control {
             }
         }
         Ok(())
+    }
+
+    /// The tables that rules or the registry name.
+    async fn named(&self, rules: &Rules, recorded: bool) -> Result<Vec<String>, Error> {
+        let registry = &self.inner.registry;
+        let exact = rules.iter().filter(|rule| rule.table.is_exact());
+        let mut names: Vec<String> = exact.map(|rule| rule.table.text().to_owned()).collect();
+        if recorded {
+            names.extend(registry.all().await?.into_iter().map(|record| record.name));
+        }
+        names.sort();
+        names.dedup();
+        if names.len() > ASKED_ONE_BY_ONE {
+            let there = registry.tables().await?;
+            names.retain(|name| there.contains(name));
+        }
+        names.retain(|name| !self.is_hidden(name));
+        Ok(names)
     }
 
     /// Renews this gateway's lease and acknowledges changes while it serves. Never returns.
@@ -357,9 +362,9 @@ impl Control {
         &self.inner.changer
     }
 
-    /// The rules of this gateway.
-    pub fn rules(&self) -> &Rules {
-        &self.inner.rules
+    /// The rules of this gateway that are in force now.
+    pub fn rules(&self) -> Arc<Rules> {
+        self.inner.rules.load_full()
     }
 
     /// Whether `name` is one of Heatsink's own tables, which clients never see, by its name or by

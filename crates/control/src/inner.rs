@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
+use arc_swap::ArcSwap;
 use futures::future::{BoxFuture, Shared};
 use heatsink_dynamo::Error;
 use heatsink_fence::Step;
@@ -24,7 +25,8 @@ use crate::unsharded_tables::UnshardedTables;
 /// The shared state of one gateway's control.
 pub(crate) struct Inner {
     pub registry: Registry,
-    pub rules: Rules,
+    /// Replaced as one when the rules file has changed.
+    pub rules: ArcSwap<Rules>,
     pub tables: TableCache,
     pub fence: Fence,
     pub changer: Changer,

@@ -43,7 +43,7 @@ mod unsharded_tables;
 
 pub use announcer::Announcer;
 pub use check::{Checked, Named, Verdict, check};
-pub use control::{Control, Prepared, StartError, View};
+pub use control::{CheckedRules, Control, Prepared, StartError, View};
 pub use fence::{Changer, Fencing, Gateway, Pass, Sending};
 pub use heatsink_fence::{Awaits, Bounds};
 pub use heatsink_layout::{KeyLayout, TableLayouts};
@@ -54,7 +54,8 @@ pub use registry::{NOBODY, REGISTRY};
 pub use resolve::agree;
 pub use rest::REST;
 pub use rules::{
-    Automatic, ClientSettings, DesiredLayout, Mode, RightsSettings, Rules, RulesError, SecretSource,
+    Automatic, ClientLimits, ClientSettings, DesiredLayout, Mode, RightsSettings, Rules, RulesError,
+    SecretSource,
 };
 pub use shard_traces::{KeyTraces, MOST_SHARDS, ShardTraces};
 pub use table_cache::MAX_AGE;

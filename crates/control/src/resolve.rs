@@ -29,6 +29,7 @@ const TRIES: usize = 20;
 /// Looks a table up and caches its status. The status of a table that does not exist is removed.
 pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
     for _ in 0..TRIES {
+        let rules = inner.rules.load_full();
         let began = inner.fence.seen();
         // Taken before the first request, so that the age of the result is never understated.
         let checked = inner.registry.env().now();
@@ -47,33 +48,32 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
             TableStatus::Sharded(table) => Some(Arc::clone(table.key_layouts())),
             _ => None,
         });
-        let (status, warnings, standing) =
-            match judge(&inner.registry, &inner.rules, &described, known).await? {
-                Judgement::Stands(TableStatus::Sharded(table), warnings, standing) => {
-                    match inner.untagged.settle(&inner.registry, &described).await {
-                        None => (TableStatus::Sharded(table), warnings, standing),
-                        Some(problem) => (refused(problem, true), warnings, standing),
-                    }
+        let (status, warnings, standing) = match judge(&inner.registry, &rules, &described, known).await? {
+            Judgement::Stands(TableStatus::Sharded(table), warnings, standing) => {
+                match inner.untagged.settle(&inner.registry, &described).await {
+                    None => (TableStatus::Sharded(table), warnings, standing),
+                    Some(problem) => (refused(problem, true), warnings, standing),
                 }
-                Judgement::Stands(status, warnings, standing) => (status, warnings, standing),
-                Judgement::Empty(layouts, entry) => {
-                    first_use::begin(inner, &described, layouts, entry.as_ref()).await?;
-                    continue;
-                }
-                Judgement::Pending(record) => {
-                    first_use::help(inner, record).await?;
-                    continue;
-                }
-                Judgement::Intended(entry) => {
-                    first_use::take_over(inner, &described, entry).await?;
-                    continue;
-                }
-                Judgement::Reused(entry) => {
-                    first_use::take_name(inner, &described.schema, &entry).await?;
-                    continue;
-                }
-            };
-        log_once(inner, name, &described.schema, &status, &warnings);
+            }
+            Judgement::Stands(status, warnings, standing) => (status, warnings, standing),
+            Judgement::Empty(layouts, entry) => {
+                first_use::begin(inner, &described, layouts, entry.as_ref()).await?;
+                continue;
+            }
+            Judgement::Pending(record) => {
+                first_use::help(inner, record).await?;
+                continue;
+            }
+            Judgement::Intended(entry) => {
+                first_use::take_over(inner, &described, entry).await?;
+                continue;
+            }
+            Judgement::Reused(entry) => {
+                first_use::take_name(inner, &described.schema, &entry).await?;
+                continue;
+            }
+        };
+        log_once(inner, &rules, name, &described.schema, &status, &warnings);
         let version = standing.version;
         remember(inner, &described.schema, &status, version);
         let before = inner.tables.get(name).filter(|before| before.schema.id == described.schema.id);
@@ -86,6 +86,10 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
         let fresh = Freshness::new(checked);
         let known = CachedTable { schema, status, warnings, fresh, version, rest, gate };
         if inner.tables.insert(name, known, began, || inner.fence.seen()) {
+            if !Arc::ptr_eq(&rules, &inner.rules.load()) {
+                // Other rules came meanwhile, after which all tables are looked up again.
+                inner.tables.expire(name);
+            }
             return Ok(());
         }
     }
@@ -149,9 +153,10 @@ pub(crate) async fn judge(
             return Ok(Judgement::Pending(record));
         }
         Some(record) => {
-            let (desired, warnings) = rules.desired_layout_recorded(schema, &record.layouts);
+            let (desired, mut warnings) = rules.desired_layout_recorded(schema, &record.layouts);
+            warnings.extend(contradiction(registry.name(), &schema.name, &desired, &record.layouts));
             let keys = registry.key_layouts(&record, known).await?;
-            let status = recorded(registry.name(), rules, schema, &record, &desired, keys);
+            let status = recorded(rules, schema, &record, keys);
             let migrates = matches!(record.state, State::MigratingIndexKeys(_))
                 || record.values.iter().any(|value| value.migration.is_some());
             let standing = Standing { version: record.version, changed: record.changed.0, migrates };
@@ -251,33 +256,33 @@ fn restored(schema: &TableSchema, original: &Record) -> String {
     )
 }
 
-/// The status of a recorded table under those rules. If no rule mentions the table, or an index,
-/// the record alone holds. A rule for an index that is not recorded yet, or recorded otherwise,
+/// What an operator has to know where the rules say otherwise than the record, which holds. If no
+/// rule mentions the table, or an index, there is no contradiction, nor where a rule for an index
 /// waits for its adoption.
-fn recorded(
+pub(crate) fn contradiction(
     registry: &str,
-    rules: &Rules,
-    schema: &TableSchema,
-    record: &Record,
+    table: &str,
     desired: &DesiredLayout,
-    keys: Arc<KeyLayouts>,
-) -> TableStatus {
-    let contradiction = |desired: &dyn std::fmt::Display| {
-        refused(
-            format!(
-                "The rules contradict the registry for table {}: the rules say {desired}, the record in {registry} says {}. \
-                 Stored items lie as the record says: change the rules back, or bring the table out with `heatsink adopt {} --back` first",
-                record.name, record.layouts, record.name
-            ),
-            true,
-        )
+    recorded: &TableLayouts,
+) -> Option<String> {
+    let whole = TableLayouts::default();
+    let desired: &dyn std::fmt::Display = match desired {
+        DesiredLayout::Impossible(reason) => {
+            return Some(format!("{reason}. The record in {registry} goes on to hold"));
+        }
+        DesiredLayout::Unsharded if !agree(&whole, recorded) => &"that its keys stay whole",
+        DesiredLayout::Sharded(desired) if !agree(desired, recorded) => desired,
+        _ => return None,
     };
-    match desired {
-        DesiredLayout::Impossible(reason) => return refused(reason.clone(), true),
-        DesiredLayout::Unsharded => return contradiction(&"that its keys stay whole"),
-        DesiredLayout::Sharded(desired) if !agree(desired, &record.layouts) => return contradiction(desired),
-        DesiredLayout::Sharded(_) | DesiredLayout::Unmentioned { .. } => {}
-    }
+    Some(format!(
+        "The rules contradict the registry for table {table}: the rules say {desired}, the record in {registry} says {recorded}. \
+         Stored items lie as the record says, and it goes on to hold: change the rules back, or bring the table out with \
+         `heatsink adopt {table} --back` and in again"
+    ))
+}
+
+/// The status of a recorded table. The record alone says how its keys lie.
+fn recorded(rules: &Rules, schema: &TableSchema, record: &Record, keys: Arc<KeyLayouts>) -> TableStatus {
     let table = || {
         let taken = rules.physical_keys(&schema.name, &record.layouts, record.adopted);
         Table::new(schema.clone(), Arc::new(record.layouts.clone()))
@@ -333,7 +338,14 @@ fn refused(message: String, fatal: bool) -> TableStatus {
 }
 
 /// Logs once per table what an operator should know of it.
-fn log_once(inner: &Inner, name: &str, schema: &TableSchema, status: &TableStatus, warnings: &[String]) {
+fn log_once(
+    inner: &Inner,
+    rules: &Rules,
+    name: &str,
+    schema: &TableSchema,
+    status: &TableStatus,
+    warnings: &[String],
+) {
     let before = inner.tables.get(name).filter(|known| known.schema.id == schema.id);
     let same_table = before.is_some();
     let said = before.as_ref().map_or(&[][..], |known| &known.warnings);
@@ -342,8 +354,8 @@ fn log_once(inner: &Inner, name: &str, schema: &TableSchema, status: &TableStatu
     }
     let refused_before = before.is_some_and(|known| matches!(known.status, TableStatus::Refused { .. }));
     let desired = || match status {
-        TableStatus::Sharded(table) => inner.rules.desired_layout_recorded(schema, table.layouts()).0,
-        _ => inner.rules.desired_layout(schema),
+        TableStatus::Sharded(table) => rules.desired_layout_recorded(schema, table.layouts()).0,
+        _ => rules.desired_layout(schema),
     };
     match status {
         TableStatus::Refused { error, .. } if !refused_before => {

@@ -31,7 +31,7 @@ pub struct Intent {
 /// # Errors
 /// Retryable, when layouts cannot change now.
 pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option<Intent>, Error> {
-    let layouts = match inner.rules.desired_layout(schema) {
+    let layouts = match inner.rules.load().desired_layout(schema) {
         DesiredLayout::Sharded(layouts) => layouts,
         _ if inner.fence.sees_no_registry() => return Ok(None),
         _ => TableLayouts::default(),

@@ -18,7 +18,7 @@ use heatsink_route::{Answer, Explanation};
 use heatsink_store::Store;
 use tokio::net::{TcpListener, UnixListener};
 
-use crate::http::{self, Hosts};
+use crate::http::{self, Hosts, Listener, Live, Settings};
 use crate::{Limits, Partitions, Recorded, Recording, Service, Status, Told};
 
 /// A gateway in this process.
@@ -139,19 +139,25 @@ impl Gateway {
         hosts: Hosts,
         shutdown: impl Future<Output = ()> + Send,
     ) -> bool {
-        self.serve_until(listener, hosts, shutdown.boxed()).await
+        let live = Live::new(Settings::plain(hosts, &self.limits));
+        self.serve_until(listener.into(), live, shutdown.boxed()).await
     }
 
-    fn serve_until(
+    /// [`serve`](Self::serve), with the settings that are in force.
+    pub async fn serve_live(
         self,
-        listener: TcpListener,
-        hosts: Hosts,
-        shutdown: BoxFuture<'_, ()>,
-    ) -> BoxFuture<'_, bool> {
+        listener: impl Into<Listener>,
+        live: Live,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> bool {
+        self.serve_until(listener.into(), live, shutdown.boxed()).await
+    }
+
+    fn serve_until(self, listener: Listener, live: Live, shutdown: BoxFuture<'_, ()>) -> BoxFuture<'_, bool> {
         async move {
             let Gateway { service, status, control, env, limits, .. } = self;
             let drained = {
-                let serving = pin!(http::serve(listener, service, limits, hosts, env, shutdown));
+                let serving = pin!(http::serve(listener, service, limits, live, env, shutdown));
                 let keeping = pin!(join(control.keep(), status.keep_heat()));
                 match select(serving, keeping).await {
                     Either::Left((drained, _)) => drained,
@@ -240,8 +246,8 @@ impl Builder {
     /// Starts it: reads what the store has on record and compares it with the rules.
     ///
     /// # Errors
-    /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names
-    /// a table that it cannot hold for; [`StartError::Store`] when the store cannot be asked.
+    /// [`StartError::Rules`] when a rule names a table that has no record and that it cannot hold
+    /// for; [`StartError::Store`] when the store cannot be asked.
     pub fn start(self) -> BoxFuture<'static, Result<Gateway, StartError>> {
         async move {
             let Builder {

@@ -21,6 +21,10 @@ pub struct Limits {
     /// How long a client may take no byte of a waiting answer. One second if other requests wait
     /// for room in `memory`, or three quarters of it are held.
     pub answer_read: Duration,
+    /// How long a client may take for the handshake of TLS.
+    pub handshake: Duration,
+    /// The most handshakes of TLS under way. One more ends the oldest.
+    pub handshakes: usize,
     /// The most connections. One more gets `ServiceUnavailable` and is closed.
     pub connections: usize,
     /// The most requests in progress, including writes whose clients have gone. One more gets
@@ -66,6 +70,8 @@ impl Default for Limits {
             body_read: Duration::from_secs(30),
             request: Duration::from_secs(30),
             answer_read: Duration::from_secs(30),
+            handshake: Duration::from_secs(10),
+            handshakes: 256,
             connections: 1000,
             requests: 500,
             memory: 512 * 1024 * 1024,

@@ -137,6 +137,10 @@ pub(crate) struct Wire {
     pub(crate) late_heads: Counter,
     pub(crate) late_bodies: Counter,
     pub(crate) untaken_answers: Counter,
+    pub(crate) handshakes: Counter,
+    pub(crate) failed_handshakes: Counter,
+    pub(crate) late_handshakes: Counter,
+    pub(crate) crowded_handshakes: Counter,
     pub(crate) reads_cancelled: Counter,
     pub(crate) writes_alone: Counter,
 }
@@ -150,6 +154,8 @@ impl Wire {
     pub(crate) fn new() -> Self {
         let refused = |limit: &'static str| counter!("heatsink_refused_total", "limit" => limit);
         let slow = |what: &'static str| counter!("heatsink_slow_clients_total", "what" => what);
+        let handshakes =
+            |outcome: &'static str| counter!("heatsink_tls_handshakes_total", "outcome" => outcome);
         Wire {
             connections: gauge!("heatsink_connections"),
             in_flight: gauge!("heatsink_requests_in_flight"),
@@ -162,6 +168,10 @@ impl Wire {
             late_heads: slow("head"),
             late_bodies: slow("body"),
             untaken_answers: slow("answer"),
+            handshakes: handshakes("done"),
+            failed_handshakes: handshakes("failed"),
+            late_handshakes: handshakes("late"),
+            crowded_handshakes: handshakes("crowded"),
             reads_cancelled: counter!("heatsink_cancelled_reads_total"),
             writes_alone: counter!("heatsink_unawaited_writes_total"),
         }

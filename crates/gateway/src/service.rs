@@ -40,7 +40,7 @@ pub struct Service {
     region: String,
     clients: Arc<ArcSwap<Clients>>,
     rights: Rights,
-    draining: Arc<AtomicBool>,
+    stopping: Arc<AtomicBool>,
 }
 
 impl Service {
@@ -63,7 +63,7 @@ impl Service {
             region: region.to_owned(),
             clients: Arc::default(),
             rights: Rights::default(),
-            draining: Arc::default(),
+            stopping: Arc::default(),
         }
     }
 
@@ -102,14 +102,20 @@ impl Service {
         &self.budget
     }
 
-    /// Whether connections of clients are no longer accepted.
-    pub(crate) fn draining(&self) -> &Arc<AtomicBool> {
-        &self.draining
+    /// Whether the gateway is about to stop.
+    pub(crate) fn stopping(&self) -> &Arc<AtomicBool> {
+        &self.stopping
     }
 
-    /// No new connection of clients is accepted any more.
-    pub(crate) fn set_draining(&self) {
-        self.draining.store(true, Ordering::Relaxed);
+    /// Whether the gateway is about to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Says that the gateway is about to stop: it is not ready any more, and each answer ends its
+    /// connection, while requests are answered as before.
+    pub(crate) fn stop_soon(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
     }
 
     /// The AWS region that the service stands for.

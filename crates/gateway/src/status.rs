@@ -27,7 +27,7 @@ pub struct Status {
     planner: Arc<Planner>,
     heat: Arc<Heat>,
     budget: Arc<Budget>,
-    draining: Arc<AtomicBool>,
+    stopping: Arc<AtomicBool>,
     partitions: Option<Partitions>,
     recorded: Option<Recorded>,
     automatic: Option<Told>,
@@ -43,7 +43,7 @@ impl Status {
             planner: Arc::clone(service.planner()),
             heat: Arc::clone(service.heat()),
             budget: Arc::clone(service.budget()),
-            draining: Arc::clone(service.draining()),
+            stopping: Arc::clone(service.stopping()),
             partitions: None,
             recorded: None,
             automatic: None,
@@ -73,7 +73,7 @@ impl Status {
     /// A lease says that the store was reached within its length (`heatsink_control::Bounds`), and
     /// that the layouts known here hold.
     pub(crate) fn not_ready(&self) -> Option<&'static str> {
-        if self.draining.load(Ordering::Relaxed) {
+        if self.stopping.load(Ordering::Relaxed) {
             Some("the gateway is stopping")
         } else if !self.control().has_lease() {
             Some(
@@ -82,6 +82,12 @@ impl Status {
         } else {
             None
         }
+    }
+
+    /// Says that the gateway is about to stop: from now on it is not ready, and each of its answers
+    /// ends its connection. It accepts connections and answers as before.
+    pub fn stop_soon(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
     }
 
     /// What knows the layouts: reshards and gateways are read through it.

@@ -13,12 +13,15 @@ use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkErro
 use aws_sdk_dynamodb::types::ConsumedCapacity;
 
 /// The SDK at an endpoint on this machine, which waits so long for an answer.
+#[allow(clippy::expect_used, reason = "without TLS nothing of this can be")]
 pub fn connect(endpoint: &str, patience: Duration) -> Client {
     let timeouts =
         TimeoutConfig::builder().operation_timeout(patience).connect_timeout(Duration::from_secs(5)).build();
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::latest())
-        .http_client(heatsink_store::upstream::sdk_http_client())
+        .http_client(heatsink_store::upstream::sdk_http_client(
+            &heatsink_store::upstream::Network::plain().expect("TLS is in this build"),
+        ))
         .endpoint_url(endpoint)
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("local", "local", None, None, "clients"))

@@ -48,7 +48,7 @@ impl Control {
                 continue;
             }
             let mut pass = Pass::new(Arc::clone(fence.lease()));
-            if rules.is_empty() && fence.sees_no_registry() {
+            if rules.load().is_empty() && fence.sees_no_registry() {
                 if !unsharded.know(names, now) {
                     // A pass held meanwhile would delay a change.
                     Box::pin(unsharded.look(registry, names)).await?;

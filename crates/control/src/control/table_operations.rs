@@ -59,7 +59,7 @@ impl Control {
         let mut prepared = Prepared::default();
         if operation == Operation::CreateTable {
             if let Ok(schema) = TableSchema::from_create(request) {
-                if let DesiredLayout::Impossible(reason) = self.inner.rules.desired_layout(&schema) {
+                if let DesiredLayout::Impossible(reason) = self.inner.rules.load().desired_layout(&schema) {
                     return Err(Error::validation(reason));
                 }
                 if heatsink_dynamo::wire::check(operation, request).is_ok() {

@@ -72,7 +72,7 @@ impl LayoutSource for Control {
     }
 
     fn reads(&self, table: &Table, key: &[u8]) -> Reads {
-        self.inner.rules.reads(table, key)
+        self.inner.rules.load().reads(table, key)
     }
 
     fn has_rested(&self, table: &Table) -> bool {

@@ -167,6 +167,19 @@ impl ClientSettings {
         }
     }
 
+    /// The files that it is made of beside the rules file.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let secrets = [Some(&self.secret), self.former_secret.as_ref(), self.session_token.as_ref()];
+        let secrets = secrets.into_iter().flatten().filter_map(|source| match source {
+            SecretSource::File(file) => Some(file.as_path()),
+            SecretSource::Variable(_) => None,
+        });
+        secrets.chain(match &self.rights {
+            RightsSettings::Policy(file) => Some(file.as_path()),
+            RightsSettings::Globs { .. } => None,
+        })
+    }
+
     /// The field that says where its secret is.
     pub fn secret_field(&self) -> &'static str {
         field(&self.secret, "secret_file", "secret_env")

@@ -27,6 +27,13 @@ pub struct FenceSettings {
 }
 
 impl FenceSettings {
+    /// Whether both say the same of the registry and its bounds. What this process remembers does
+    /// not count.
+    pub(crate) fn agrees(&self, other: &FenceSettings) -> bool {
+        let said = |of: &FenceSettings| (of.registry.clone(), of.bounds, of.expectation.required);
+        said(self) == said(other)
+    }
+
     /// The registry, in a store of which is expected what is expected of its registry.
     pub fn registry_in(&self, store: Arc<dyn Store>, env: Arc<dyn Env>) -> Registry {
         Registry::new(store, env, &self.registry).expecting(&self.expectation)

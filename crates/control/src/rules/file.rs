@@ -14,6 +14,7 @@ use toml::Spanned;
 use super::automatic;
 use super::client;
 use super::fence::Section;
+use super::limits;
 use super::numbers::{PartNumber, Shards};
 
 /// The rules of a gateway: which keys of which tables are spread, and how.
@@ -36,6 +37,9 @@ pub(crate) struct File {
     /// How the gateways of a store agree on changes of layouts.
     #[schemars(with = "Option<Section>")]
     pub fence: Option<Spanned<Section>>,
+    /// How many clients a gateway serves at once. May be changed while it serves.
+    #[schemars(with = "Option<limits::Section>")]
+    pub limits: Option<Spanned<limits::Section>>,
 }
 
 /// One rule.

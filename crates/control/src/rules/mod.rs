@@ -13,6 +13,7 @@ mod find;
 mod fits;
 mod hash;
 mod index;
+mod limits;
 mod numbers;
 mod read;
 mod rule;
@@ -29,6 +30,7 @@ use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
 pub use fits::can_count;
 pub use index::attribute_to_spread;
+pub use limits::ClientLimits;
 pub use numbers::MAX_SHARDS;
 pub use read::MAX_COUNTER_SHARDS;
 pub use rule::{Rule, Spread};
@@ -48,6 +50,7 @@ pub struct Rules {
     fence: FenceSettings,
     automatic: Vec<Automatic>,
     clients: Vec<ClientSettings>,
+    limits: ClientLimits,
 }
 
 /// The layout that the rules demand for one table.
@@ -122,7 +125,8 @@ impl Rules {
             }
             clients.push(client);
         }
-        Ok(Rules { rules, finder, fence, automatic, clients })
+        let limits = limits::limits(raw.limits, &fault)?;
+        Ok(Rules { rules, finder, fence, automatic, clients, limits })
     }
 
     /// The rules, in order.
@@ -152,6 +156,11 @@ impl Rules {
     /// How the gateways agree on layout changes.
     pub fn fence(&self) -> &FenceSettings {
         &self.fence
+    }
+
+    /// How many clients a gateway serves at once, where the file says so.
+    pub fn limits(&self) -> ClientLimits {
+        self.limits
     }
 
     /// Whether any key may get shards, or a proposal, without being asked for.

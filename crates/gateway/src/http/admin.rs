@@ -22,6 +22,8 @@ pub(super) const HEAT_MAP: &str = "/_heatsink/heat/map";
 pub(super) const METRICS: &str = "/_heatsink/metrics";
 /// The path of the reshards.
 pub(super) const RESHARDS: &str = "/_heatsink/reshards";
+/// The path of whether clients would be answered.
+pub(super) const READY: &str = "/_heatsink/ready";
 /// The path of the gateways.
 pub(super) const GATEWAYS: &str = "/_heatsink/gateways";
 

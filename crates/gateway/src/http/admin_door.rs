@@ -15,6 +15,8 @@ use hyper::body::Incoming;
 use super::admin_address::{self, Access, Wanted};
 use super::answer::Body;
 use super::door::{Door, Peer, Shared};
+use super::hosts::Hosts;
+use super::live::{Live, Settings};
 use super::operators::Operators;
 use super::page::PAGE;
 use super::{body, head, reply};
@@ -50,7 +52,9 @@ impl AdminDoor {
             ..Limits::default()
         };
         // Nobody here is a client of the tables, whom the metrics count.
-        let shared = Shared::new(limits, Arc::clone(&env), Arc::clone(status.budget()), Wire::unrecorded());
+        let live = Live::new(Settings::plain(Hosts::loopback(), &limits));
+        let shared =
+            Shared::new(limits, live, Arc::clone(&env), Arc::clone(status.budget()), Wire::unrecorded());
         let shared = Shared { first_head: Some(FIRST_HEAD), ..shared };
         AdminDoor { shared, access, operators: Operators::new(Arc::clone(&status), env), status }
     }

@@ -13,6 +13,8 @@ use hyper::body::Incoming;
 
 use super::answer::Body;
 use super::exchange::Exchange;
+use super::handshakes::Handshakes;
+use super::live::Live;
 use super::slots::Slots;
 use crate::Limits;
 use crate::budget::Budget;
@@ -30,6 +32,11 @@ pub(super) trait Door: Send + Sync + 'static {
     /// The answer to one request.
     fn answer(&self, request: Request<Incoming>, peer: &Peer) -> impl Future<Output = Response<Body>> + Send;
 
+    /// Whether its listener is about to close, so that each answer ends its connection.
+    fn is_stopping(&self) -> bool {
+        false
+    }
+
     /// Its listener accepts no connection any more.
     fn closes(&self) {}
 }
@@ -37,6 +44,10 @@ pub(super) trait Door: Send + Sync + 'static {
 /// What the connections of a listener share.
 pub(super) struct Shared {
     pub(super) limits: Limits,
+    /// What may change while it serves.
+    pub(super) live: Live,
+    /// Handshakes of TLS under way.
+    pub(super) handshakes: Handshakes,
     /// How long a new connection may be silent, from its begin to the end of its first head;
     /// `None`: as long as between two requests ([`Limits::head_read`]).
     pub(super) first_head: Option<Duration>,
@@ -48,9 +59,15 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(limits: Limits, env: Arc<dyn Env>, budget: Arc<Budget>, counts: Wire) -> Self {
-        let in_flight = Slots::new(limits.requests, counts.in_flight.clone());
-        Shared { limits, first_head: None, env, counts, in_flight, budget }
+    pub(super) fn new(
+        limits: Limits,
+        live: Live,
+        env: Arc<dyn Env>,
+        budget: Arc<Budget>,
+        counts: Wire,
+    ) -> Self {
+        let (in_flight, handshakes) = (Slots::new(counts.in_flight.clone()), Handshakes::default());
+        Shared { limits, live, handshakes, first_head: None, env, counts, in_flight, budget }
     }
 }
 
@@ -59,4 +76,7 @@ pub(super) struct Peer {
     /// Whether it exceeds the limit of connections.
     pub(super) surplus: bool,
     pub(super) exchange: Arc<Exchange>,
+    /// Who the client is by its certificate, where clients have to show one.
+    #[allow(dead_code, reason = "the stage that authenticates clients reads it")]
+    pub(super) principal: Option<Arc<str>>,
 }

@@ -28,7 +28,7 @@ use super::body::{self, Unread};
 use super::door::{Door, Peer, Shared};
 use super::gzip;
 use super::head;
-use super::hosts::Hosts;
+use super::live::Live;
 use super::origin;
 use super::work::{Alone, Work};
 use super::{authorization, reply};
@@ -43,7 +43,6 @@ const CONTENT_TYPES: [&str; 2] = ["application/x-amz-json-1.0", "application/jso
 /// Answers clients; shared by all connections.
 pub(super) struct Front {
     service: Arc<Service>,
-    hosts: Hosts,
     shared: Shared,
 }
 
@@ -75,7 +74,7 @@ impl Door for Front {
     }
 
     async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
-        let Shared { limits, env, counts, budget, .. } = &self.shared;
+        let Shared { limits, live, env, counts, budget, .. } = &self.shared;
         let (head, body) = request.into_parts();
 
         // Admit. Before the body: who is not served sends nothing that is kept.
@@ -86,11 +85,12 @@ impl Door for Front {
         }
         if peer.surplus {
             counts.over_connections.increment(1);
-            let message = format!("More than {} connections are open", limits.connections);
+            let message = format!("More than {} connections are open", live.get().connections);
             let error = Error::unavailable(message, Outcome::NotDone);
             return self.turn_away(&head, body, peer, &error).await;
         }
-        if let Err(error) = self.hosts.check(&head) {
+        let served = live.get().hosts.check(&head);
+        if let Err(error) = served {
             counts.foreign_hosts.increment(1);
             return self.turn_away(&head, body, peer, &error).await;
         }
@@ -154,15 +154,19 @@ impl Door for Front {
         self.send(content_type, answered)
     }
 
+    fn is_stopping(&self) -> bool {
+        self.service.is_stopping()
+    }
+
     fn closes(&self) {
-        self.service.set_draining();
+        self.service.stop_soon();
     }
 }
 
 impl Front {
-    pub(super) fn new(service: Arc<Service>, limits: Limits, hosts: Hosts, env: Arc<dyn Env>) -> Self {
-        let shared = Shared::new(limits, env, Arc::clone(service.budget()), Wire::new());
-        Front { service, hosts, shared }
+    pub(super) fn new(service: Arc<Service>, limits: Limits, live: Live, env: Arc<dyn Env>) -> Self {
+        let shared = Shared::new(limits, live, env, Arc::clone(service.budget()), Wire::new());
+        Front { service, shared }
     }
 
     /// The body, decompressed, and who has signed it. It is hashed as it comes, and inflated only
@@ -269,11 +273,12 @@ impl Front {
         held: Held,
         caller: Option<Caller>,
     ) -> Result<Answered, Error> {
-        let Shared { limits, counts, in_flight, .. } = &self.shared;
+        let Shared { limits, live, counts, in_flight, .. } = &self.shared;
         // Admit to a place in progress. After authentication: who is not known takes none.
-        let Some(slot) = in_flight.take() else {
+        let most = live.get().requests;
+        let Some(slot) = in_flight.take(most) else {
             counts.over_requests.increment(1);
-            let message = format!("More than {} requests are in progress", limits.requests);
+            let message = format!("More than {most} requests are in progress");
             return Err(Error::new(Code::ThrottlingException, message));
         };
         let read_only = only_reads(operation, &body);

@@ -38,6 +38,12 @@ impl Hosts {
         Ok(Hosts { added: names.iter().map(read).collect::<Result<_, _>>()? })
     }
 
+    /// The same, and the names that a certificate is for: whoever asks by one of them trusts it.
+    #[must_use]
+    pub fn certified(self, names: &[String]) -> Self {
+        Hosts { added: self.added.iter().chain(names).cloned().collect() }
+    }
+
     /// Checks the required single `Host` header. HTTP/1.0 has no such header, and no browser uses
     /// it: a request of that version may omit it.
     ///
@@ -60,7 +66,9 @@ impl Hosts {
     fn admit(&self, given: &str) -> Result<(), Error> {
         let host = given.parse::<Authority>().ok().filter(|host| !host.as_str().contains('@'));
         let name = host.map(|host| plain(host.host()));
-        if name.is_some_and(|name| is_loopback(&name) || self.added.contains(&name)) {
+        if name
+            .is_some_and(|name| is_loopback(&name) || self.added.iter().any(|added| is_meant(added, &name)))
+        {
             return Ok(());
         }
         let shown: String = given.chars().take(100).collect();
@@ -76,6 +84,15 @@ impl Hosts {
 /// Lower case, without the brackets of IPv6 and the trailing dot of a full name.
 fn plain(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// Whether a name is one that was added; `*.` begins one that is for all names one step below it,
+/// as in certificates.
+fn is_meant(added: &str, name: &str) -> bool {
+    match added.strip_prefix("*.") {
+        None => added == name,
+        Some(above) => name.split_once('.').is_some_and(|(_, rest)| rest == above),
+    }
 }
 
 /// Nobody can register a name below `localhost` (RFC 6761, section 6.3).
@@ -98,6 +115,22 @@ mod tests {
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
         hosts.check(&head).err().map(|error| error.code)
+    }
+
+    #[test]
+    fn the_names_of_a_certificate_are_served() {
+        let hosts = Hosts::loopback().certified(&["a.example".to_owned(), "*.b.example".to_owned()]);
+        for (name, served) in [
+            ("a.example", true),
+            ("x.a.example", false),
+            ("x.B.example:8000", true),
+            ("b.example", false),
+            ("x.y.b.example", false),
+            ("*.b.example", true),
+        ] {
+            let refused = code(&hosts, Version::HTTP_11, "/", &[name]);
+            assert_eq!(refused.is_none(), served, "{name}");
+        }
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub async fn serve_operator(
         owner: rustix::process::geteuid().as_raw(),
         env: Arc::clone(&env),
     });
-    let connections = Slots::new(CONNECTIONS, metrics::Gauge::noop());
+    let connections = Slots::new(metrics::Gauge::noop());
     let (drain, drained) = watch::channel(());
     let mut shutdown = pin!(shutdown);
     loop {
@@ -94,7 +94,7 @@ pub async fn serve_operator(
         if !socket.admits(&stream) {
             continue;
         }
-        let Some(slot) = connections.take() else { continue };
+        let Some(slot) = connections.take(CONNECTIONS) else { continue };
         let (socket, drained) = (Arc::clone(&socket), drained.clone());
         tokio::spawn(async move {
             attend(stream, socket, drained).await;

@@ -68,6 +68,10 @@ impl Operators {
                 let read = admin::read(overview::gateways(status.control()));
                 self.gateways.of("", &*self.env, read).await
             }
+            admin::READY => match status.not_ready() {
+                None => (StatusCode::OK, Bytes::from_static(b"{\"ready\":true}")),
+                Some(why) => return self.refuse(StatusCode::SERVICE_UNAVAILABLE, why),
+            },
             _ => return self.refuse(StatusCode::NOT_FOUND, "nothing is at this path"),
         };
         self.told(head, code, content_type, body).await

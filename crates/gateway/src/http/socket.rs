@@ -1,8 +1,6 @@
 //! A connection's socket for hyper. A write fails when the client takes no bytes for too long.
 
 use std::io::{self, IoSlice};
-use std::net::Shutdown;
-use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -12,9 +10,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_env::Env;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::exchange::Exchange;
+use super::stream::Stream;
 use crate::budget::Budget;
 
 /// How often a waiting write checks the clock.
@@ -23,7 +21,7 @@ const TICK: Duration = Duration::from_millis(250);
 const PRESSED: Duration = Duration::from_secs(1);
 
 pub(super) struct Socket {
-    stream: Arc<TcpStream>,
+    stream: Arc<Stream>,
     exchange: Arc<Exchange>,
     stall: Stall,
 }
@@ -40,7 +38,7 @@ struct Stall {
 impl Socket {
     /// A socket whose client may take no byte for `limit`; for less if `budget` is short.
     pub(super) fn new(
-        stream: Arc<TcpStream>,
+        stream: Arc<Stream>,
         exchange: Arc<Exchange>,
         limit: Duration,
         budget: Arc<Budget>,
@@ -53,7 +51,7 @@ impl Socket {
     fn write(
         &mut self,
         cx: &mut Context<'_>,
-        attempt: impl Fn(&TcpStream) -> io::Result<usize>,
+        attempt: impl Fn(&Stream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
             if self.stream.poll_write_ready(cx)?.is_pending() {
@@ -129,13 +127,6 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(end_writing(&self.stream))
+        Poll::Ready(self.stream.end_writing())
     }
-}
-
-/// Tells the client that nothing more comes.
-pub(super) fn end_writing(stream: &TcpStream) -> io::Result<()> {
-    // tokio shuts down only a stream that it owns alone; the standard library does it through any
-    // descriptor.
-    std::net::TcpStream::from(stream.as_fd().try_clone_to_owned()?).shutdown(Shutdown::Write)
 }

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+
+use crate::carrier::{self, Stream};
 
 pub struct Client {
-    stream: TcpStream,
+    stream: Stream,
     read: Vec<u8>,
 }
 
@@ -53,7 +54,7 @@ pub fn post(operation: &str, body: &[u8]) -> Vec<u8> {
 
 impl Client {
     pub async fn to(address: SocketAddr) -> Self {
-        Client { stream: TcpStream::connect(address).await.unwrap(), read: Vec::new() }
+        Client { stream: carrier::connect(address).await, read: Vec::new() }
     }
 
     pub async fn send(&mut self, request: &[u8]) -> Answer {
@@ -63,6 +64,7 @@ impl Client {
 
     pub async fn write(&mut self, request: &[u8]) {
         self.stream.write_all(request).await.unwrap();
+        self.stream.flush().await.unwrap();
     }
 
     /// Ends this side of the connection; the other may go on.
@@ -72,7 +74,7 @@ impl Client {
 
     /// Closes the connection with a reset instead of an end.
     pub fn reset(self) {
-        self.stream.set_zero_linger().unwrap();
+        carrier::socket(&self.stream).set_zero_linger().unwrap();
     }
 
     /// Takes so many bytes of the answer, or what there is of them within a second.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use heatsink_control::Rules;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_gateway::http::{Access, Hosts, Token};
+use heatsink_gateway::http::{Access, Hosts, Live, Settings, Token};
 use heatsink_gateway::{Gateway, Limits, Status, http};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
@@ -37,7 +37,7 @@ async fn both(token: bool) -> [SocketAddr; 2] {
         clients,
         Arc::new(service),
         Limits::default(),
-        Hosts::and(&["proxy.example"]).unwrap(),
+        Live::new(Settings::plain(Hosts::and(&["proxy.example"]).unwrap(), &Limits::default())),
         env,
         forever(),
     ));

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::carrier;
 use crate::client::{Client, post};
 use crate::store::Double;
 
@@ -62,10 +63,11 @@ pub async fn start(
 ) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<bool>) {
     let (service, env) = service(store, rules, limits).await;
     let service = Arc::new(service);
+    let live = http::Live::new(carrier::settings(hosts, &limits));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let done = tokio::spawn(http::serve(listener, service, limits, hosts, env, async move {
+    let done = tokio::spawn(http::serve(listener, service, limits, live, env, async move {
         let _ = stopped.await;
     }));
     (address, stop, done)

@@ -26,12 +26,15 @@ pub fn any(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {
 /// # Errors
 /// Exit 69 where none is free.
 pub async fn listen(flag: &str, written: &str, addresses: &[SocketAddr]) -> Result<TcpListener, Exit> {
-    TcpListener::bind(addresses).await.map_err(|error| {
-        Exit::unavailable(format!(
-            "cannot listen on {written}: {}; choose another address with {flag}",
-            in_words(&error)
-        ))
-    })
+    TcpListener::bind(addresses).await.map_err(|error| not_listening(flag, written, &error))
+}
+
+/// Why nothing listens there.
+pub fn not_listening(flag: &str, written: &str, error: &std::io::Error) -> Exit {
+    Exit::unavailable(format!(
+        "cannot listen on {written}: {}; choose another address with {flag}",
+        in_words(error)
+    ))
 }
 
 fn resolved(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {

@@ -32,8 +32,8 @@ struct Refusal {
 /// # Errors
 /// Exit 64 for an address beyond loopback, 69 when nobody answers who may.
 pub fn get(server: &str, path: &str) -> Result<(u16, String), Exit> {
-    if operator_socket::is_path(server) {
-        return by_socket(Path::new(server), server, path);
+    if let Some(socket) = operator_socket::named(server) {
+        return by_socket(&socket, server, path);
     }
     let addresses = address::loopback("--server", server)?;
     asked(&addresses, server, path, token_of_environment().as_deref())
@@ -46,8 +46,8 @@ pub fn get(server: &str, path: &str) -> Result<(u16, String), Exit> {
 /// Exit 64 for an address beyond loopback without a token, 69 when nobody answers who may.
 #[cfg(feature = "top")]
 pub fn get_with(server: &str, path: &str, token: Option<&str>) -> Result<(u16, String), Exit> {
-    if operator_socket::is_path(server) {
-        return by_socket(Path::new(server), server, path);
+    if let Some(socket) = operator_socket::named(server) {
+        return by_socket(&socket, server, path);
     }
     let addresses = address::any("--server", server)?;
     if token.is_none() && !addresses.iter().all(|address| address.ip().is_loopback()) {
@@ -56,6 +56,32 @@ pub fn get_with(server: &str, path: &str, token: Option<&str>) -> Result<(u16, S
         )));
     }
     asked(&addresses, server, path, token)
+}
+
+/// Why the server would not answer its clients now; `None` where it would. By the socket of its
+/// user's commands, or else at the admin address, where nobody needs a token for it.
+///
+/// # Errors
+/// As [`get`].
+pub fn ready(server: &str) -> Result<Option<String>, Exit> {
+    let by_address = || {
+        let addresses = address::loopback("--server", server)?;
+        if operator_socket::find_at(&addresses).is_some() {
+            return Ok(None);
+        }
+        let answer = patient(connect(&addresses, server)?)
+            .and_then(|stream| exchange(stream, server, "/readyz", None));
+        answer.map(Some).map_err(|problem| unreachable(server, &problem))
+    };
+    let (status, body) = match operator_socket::named(server) {
+        None => match by_address()? {
+            Some((404, _)) => return Err(no_server_of_this_user(server)),
+            Some(answer) => answer,
+            None => get(server, "ready")?,
+        },
+        Some(_) => get(server, "ready")?,
+    };
+    Ok((status != 200).then(|| said(&body)))
 }
 
 /// The token of the environment, if it can be one.
@@ -72,10 +98,8 @@ fn asked(
     if let Some(socket) = operator_socket::find_at(addresses) {
         return by_socket(&socket, server, path);
     }
-    let stream = connect(addresses, server)?;
-    let timed =
-        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-    let answer = timed.and_then(|()| exchange(stream, server, path, token));
+    let answer = patient(connect(addresses, server)?)
+        .and_then(|stream| exchange(stream, server, &format!("/_heatsink/{path}"), token));
     match answer.map_err(|problem| unreachable(server, &problem))? {
         // What DynamoDB says at a path that it does not know.
         (404, body) if body.contains("<UnknownOperationException/>") => Err(no_server_of_this_user(server)),
@@ -88,7 +112,7 @@ fn by_socket(socket: &Path, server: &str, path: &str) -> Result<(u16, String), E
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        exchange(stream, "localhost", path, None)
+        exchange(stream, "localhost", &format!("/_heatsink/{path}"), None)
     };
     asked().map_err(|problem| unreachable(server, &problem))
 }
@@ -118,6 +142,12 @@ fn connect(addresses: &[SocketAddr], server: &str) -> Result<TcpStream, Exit> {
     Err(unreachable(server, &last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into())))
 }
 
+fn patient(stream: TcpStream) -> std::io::Result<TcpStream> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
 fn unreachable(server: &str, problem: &std::io::Error) -> Exit {
     let reason =
         format!("cannot ask the server at {server}: {}; is `heatsink serve` running?", in_words(problem));
@@ -132,7 +162,7 @@ fn exchange(
     token: Option<&str>,
 ) -> std::io::Result<(u16, String)> {
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-    write!(stream, "GET /_heatsink/{path} HTTP/1.1\r\nHost: {server}\r\n{token}Connection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {server}\r\n{token}Connection: close\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     let (status, body) = whole_answer::read(Bytes::from(answer))?;

@@ -85,7 +85,9 @@ async fn compare(args: &Check, rules: &Rules) -> Result<Checked, Exit> {
 
 /// What is wrong, most serious first.
 fn judge(rules: &Rules, checked: &Checked) -> Result<(), Exit> {
-    let refused = |(_, verdict): &&(String, Verdict)| matches!(verdict, Verdict::Refused(_));
+    let refused = |(_, verdict): &&(String, Verdict)| {
+        matches!(verdict, Verdict::Refused(_) | Verdict::Contradicted(..))
+    };
     match checked.tables.iter().filter(refused).count() {
         0 => {}
         1 => return Err(Exit::usage("the rules cannot hold for 1 table")),

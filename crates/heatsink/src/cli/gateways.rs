@@ -67,7 +67,7 @@ async fn list(args: Args) -> Result<(), Exit> {
     match args.output {
         Output::Json => {
             let (epoch, gateways) = found.map_or((None, Vec::new()), |(epoch, list)| (Some(epoch), list));
-            let gateways: Vec<_> = gateways.iter().map(|one| document(one, epoch)).collect();
+            let gateways: Vec<_> = gateways.iter().map(|one| document(one, epoch, now)).collect();
             let since = frozen.map(|frozen| frozen.since);
             print::json(
                 &json!({ "registry": fence.registry, "epoch": epoch, "frozen_since": since, "gateways": gateways }),
@@ -90,12 +90,18 @@ async fn list(args: Args) -> Result<(), Exit> {
     }
 }
 
-fn document(gateway: &Gateway, epoch: Option<u64>) -> serde_json::Value {
+/// Whether a gateway has been silent for longer than its lease: it answers nobody any more.
+fn is_dead(gateway: &Gateway, now: u64) -> bool {
+    let one = &gateway.registration;
+    one.ended || Duration::from_millis(now.saturating_sub(gateway.heard)) > one.bounds.lease
+}
+
+fn document(gateway: &Gateway, epoch: Option<u64>, now: u64) -> serde_json::Value {
     let one = &gateway.registration;
     json!({
         "id": one.gateway, "name": gateway.name, "build": gateway.build, "since": gateway.since, "last_heard": gateway.heard, "beat": one.beat,
         "acknowledged": one.epoch, "behind": epoch.is_some_and(|epoch| one.epoch < epoch), "ended": one.ended,
-        "late_calls_ms": one.unclean.as_millis(), "bounds": one.bounds,
+        "dead": is_dead(gateway, now), "late_calls_ms": one.unclean.as_millis(), "bounds": one.bounds,
     })
 }
 
@@ -113,9 +119,11 @@ fn words(registry: &str, epoch: u64, list: &[Gateway], now: u64) -> String {
             let one = &gateway.registration;
             let behind =
                 if one.epoch < epoch { format!("{}, behind", one.epoch) } else { one.epoch.to_string() };
-            let heard = Duration::from_millis(now.saturating_sub(gateway.heard)).as_secs();
+            let silent = Duration::from_millis(now.saturating_sub(gateway.heard));
+            let heard = format!("{} s ago", silent.as_secs());
+            let heard = if is_dead(gateway, now) { format!("{heard}, dead") } else { heard };
             let [id, name, build] = [&one.gateway, &gateway.name, &gateway.build].map(|text| inert(text));
-            table.add_row([&*id, &*name, &*build, &*format!("{heard} s ago"), &*behind]);
+            table.add_row([&*id, &*name, &*build, &*heard, &*behind]);
         }
         text.push_str(&format!(
             "{}\nA change waits for each of them to acknowledge it, for {} s at most.\n",

@@ -14,7 +14,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::serve::{Log, LogFormat};
+use super::serve::{CONFIGURATION, Log, LogFormat};
 use crate::exit::Exit;
 
 #[cfg(feature = "otlp")]
@@ -35,7 +35,8 @@ pub fn install(log: &Log) -> Result<Option<Spans>, Exit> {
     let asked = std::env::var("RUST_LOG").ok().and_then(|levels| levels.parse::<Targets>().ok());
     let usual = || {
         let usual = Targets::new().with_default(Level::WARN);
-        usual.with_target("aws_config", LevelFilter::OFF).with_target("heatsink_workers", Level::INFO)
+        let usual = usual.with_target("aws_config", LevelFilter::OFF);
+        usual.with_target("heatsink_workers", Level::INFO).with_target(CONFIGURATION, Level::INFO)
     };
     let access = if log.requests { LevelFilter::INFO } else { LevelFilter::OFF };
     let targets = asked.unwrap_or_else(usual).with_target(ACCESS_LOG, access);

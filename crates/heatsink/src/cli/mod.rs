@@ -10,6 +10,7 @@ mod confirm;
 mod explain;
 mod freeze;
 mod gateways;
+mod health;
 mod heatmap;
 mod hot_keys;
 mod known_tables;
@@ -19,6 +20,7 @@ mod operator_socket;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod partitions;
+mod place;
 mod progress;
 mod reshard;
 mod right_flag;
@@ -68,6 +70,8 @@ enum Command {
     Freeze(freeze::Args),
     /// Lists the gateways of a store, and what a layout change waits for
     Gateways(gateways::Args),
+    /// Says by its exit code whether a running server would answer its clients
+    Health(health::Args),
     /// Draws the heat of keys over time, as a running server has seen it
     Heatmap(heatmap::Args),
     /// Shows the partitions of a table in a running server
@@ -99,6 +103,7 @@ impl Command {
             Command::Explain(args) => args.output,
             Command::Freeze(args) => args.output,
             Command::Gateways(args) => args.output,
+            Command::Health(args) => args.output,
             Command::Heatmap(args) => args.output,
             Command::Partitions(args) => args.output,
             Command::Reshard(args) => args.output(),
@@ -138,6 +143,7 @@ pub fn run() -> ExitCode {
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Freeze(args)) => freeze::run(args),
         Some(Command::Gateways(args)) => gateways::run(args),
+        Some(Command::Health(args)) => health::run(args),
         Some(Command::Heatmap(args)) => heatmap::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
         Some(Command::Reshard(args)) => reshard::run(args),

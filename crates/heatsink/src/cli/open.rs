@@ -19,7 +19,7 @@ pub async fn open_existing(
     env: &Arc<dyn Env>,
 ) -> Result<Opened, Exit> {
     match (data, upstream) {
-        (_, Some(url)) => store::upstream(url, false, env).await,
+        (_, Some(url)) => store::upstream(url, None, false, env).await,
         // The store says what else it is.
         (Some(file), None) if file.symlink_metadata().is_ok() => {
             // When the command ends, SQLite copies the log into the database and waits for the

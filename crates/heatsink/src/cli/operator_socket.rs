@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use tokio::net::UnixListener;
 
 use super::address;
+use super::place::{self, Place};
 use crate::exit::{Exit, in_words};
 
 /// What others than the owner may do with the folder: nothing.
@@ -35,6 +36,13 @@ pub struct SocketFile {
     made: Made,
 }
 
+impl SocketFile {
+    /// The file of the socket that this process has just put there.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        Ok(SocketFile { made: made(path)?, path: path.to_owned() })
+    }
+}
+
 /// Which file it is: its inode and when that was made. Numbers of inodes are used again.
 type Made = (u64, i64, i64);
 
@@ -50,12 +58,13 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens for commands to the server whose clients use `address`. Without it the server works, and
-/// its commands do not find it: why is logged.
-pub fn listen(address: SocketAddr) -> Option<OperatorSocket> {
+/// Listens for commands to the server whose clients use that place. Without it the server works,
+/// and its commands do not find it: why is logged. `follows`: another server may have the same
+/// place still, and commands go to this one from now on.
+pub fn listen(clients: &Place, follows: bool) -> Option<OperatorSocket> {
     let mut why = String::new();
     for folder in folders() {
-        match listen_in(&folder, address) {
+        match listen_in(&folder, clients, follows) {
             Ok(socket) => return Some(socket),
             Err(error) => why = format!("{why}{}: {}; ", folder.display(), in_words(&error)),
         }
@@ -67,22 +76,22 @@ pub fn listen(address: SocketAddr) -> Option<OperatorSocket> {
     None
 }
 
-fn listen_in(folder: &Path, address: SocketAddr) -> io::Result<OperatorSocket> {
+fn listen_in(folder: &Path, clients: &Place, follows: bool) -> io::Result<OperatorSocket> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => check_private(folder)?,
     }
-    let path = path_in(folder, address);
+    let path = path_in(folder, clients);
     // The address is this server's: what a killed one has left behind answers no more. What answers
     // is in another network namespace, and stays.
     match UnixStream::connect(&path) {
-        Ok(_) => return Err(io::Error::other("a server of this address answers there")),
+        Ok(_) if !follows => return Err(io::Error::other("a server of this address answers there")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(_) => std::fs::remove_file(&path)?,
+        _ => std::fs::remove_file(&path)?,
     }
     let listener = UnixListener::bind(&path)?;
     std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-    let file = SocketFile { made: made(&path)?, path: path.clone() };
+    let file = SocketFile::of(&path)?;
     Ok(OperatorSocket { path, listener, file })
 }
 
@@ -92,17 +101,32 @@ fn listen_in(folder: &Path, address: SocketAddr) -> io::Result<OperatorSocket> {
 /// # Errors
 /// Exit 64 for an address that may not be asked.
 pub fn find(written: &str) -> Result<Option<PathBuf>, Exit> {
-    if is_path(written) {
-        return Ok(Some(PathBuf::from(written)));
+    if let Some(socket) = named(written) {
+        return Ok(Some(socket));
     }
     Ok(find_at(&address::loopback("--server", host_and_port(written))?))
 }
 
 /// The socket of the server of this user whose clients use one of these addresses.
 pub fn find_at(addresses: &[SocketAddr]) -> Option<PathBuf> {
+    let places: Vec<Place> = addresses.iter().copied().map(Place::Tcp).collect();
+    paths_of(&places).find(|path| UnixStream::connect(path).is_ok())
+}
+
+fn paths_of(places: &[Place]) -> impl Iterator<Item = PathBuf> {
     let folders = folders().into_iter().filter(|folder| check_private(folder).is_ok());
-    let mut paths = folders.flat_map(|folder| addresses.iter().map(move |at| path_in(&folder, *at)));
-    paths.find(|path| UnixStream::connect(path).is_ok())
+    folders.flat_map(|folder| places.iter().map(move |place| path_in(&folder, place)))
+}
+
+/// The socket that `--server` names: itself, or by the Unix socket of the server's clients.
+pub fn named(written: &str) -> Option<PathBuf> {
+    if let Some(clients) = place::unix(written) {
+        let clients = std::path::absolute(clients).unwrap_or_else(|_| clients.to_owned());
+        let paths: Vec<PathBuf> = paths_of(&[Place::Unix(clients)]).collect();
+        let answers = paths.iter().find(|path| UnixStream::connect(path).is_ok());
+        return Some(answers.or(paths.first()).cloned().unwrap_or_else(|| PathBuf::from(written)));
+    }
+    is_path(written).then(|| PathBuf::from(written))
 }
 
 /// Whether `--server` names a socket, and no address.
@@ -112,7 +136,7 @@ pub fn is_path(written: &str) -> bool {
 
 /// `HOST:PORT` of an address or endpoint.
 pub fn host_and_port(written: &str) -> &str {
-    written.trim_start_matches("http://").trim_end_matches('/')
+    written.trim_start_matches("http://").trim_start_matches("https://").trim_end_matches('/')
 }
 
 /// Where sockets may lie, in the order in which a server tries them: the folder that systems make
@@ -124,8 +148,15 @@ fn folders() -> Vec<PathBuf> {
     runtime.into_iter().chain([std::env::temp_dir().join(format!("heatsink-{user}"))]).collect()
 }
 
-fn path_in(folder: &Path, address: SocketAddr) -> PathBuf {
-    folder.join(format!("{address}.sock"))
+fn path_in(folder: &Path, clients: &Place) -> PathBuf {
+    match clients {
+        Place::Tcp(address) => folder.join(format!("{address}.sock")),
+        // A path may be as long as that of a socket can be.
+        Place::Unix(path) => {
+            let hash = md5::compute(path.as_os_str().as_encoded_bytes());
+            folder.join(format!("unix-{hash:x}.sock"))
+        }
+    }
 }
 
 /// Checks that nobody but this user can put a socket there, or open one.
@@ -157,16 +188,16 @@ mod tests {
         let place = std::env::temp_dir().join(format!("heatsink-socket-test-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir(&place).unwrap();
-        let (folder, at) = (place.join("own"), SocketAddr::from(([127, 0, 0, 1], 1)));
-        let first = listen_in(&folder, at).unwrap();
+        let (folder, at) = (place.join("own"), Place::Tcp(SocketAddr::from(([127, 0, 0, 1], 1))));
+        let first = listen_in(&folder, &at, false).unwrap();
         let mode = |path: &Path| path.symlink_metadata().unwrap().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&first.path)), (0o700, 0o600));
         // One that answers is not taken away, one that does not is.
-        assert!(listen_in(&folder, at).is_err());
+        assert!(listen_in(&folder, &at, false).is_err());
         drop(first.listener);
         // Files made within one tick of the system's clock are told by their inodes alone.
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let second = listen_in(&folder, at).unwrap();
+        let second = listen_in(&folder, &at, false).unwrap();
         drop(first.file);
         assert!(second.path.exists(), "the second server's own");
         let path = second.path.clone();
@@ -174,11 +205,11 @@ mod tests {
         assert!(!path.exists());
         for open_to_others in [0o755, 0o770, 0o701] {
             std::fs::set_permissions(&folder, Permissions::from_mode(open_to_others)).unwrap();
-            assert!(listen_in(&folder, at).is_err(), "{open_to_others:o}");
+            assert!(listen_in(&folder, &at, false).is_err(), "{open_to_others:o}");
         }
         std::fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
         std::os::unix::fs::symlink(&folder, place.join("link")).unwrap();
-        assert!(listen_in(&place.join("link"), at).is_err());
+        assert!(listen_in(&place.join("link"), &at, false).is_err());
         std::fs::remove_dir_all(&place).unwrap();
     }
 

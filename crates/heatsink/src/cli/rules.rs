@@ -13,6 +13,11 @@ use crate::exit::{Exit, in_words};
 /// The file that is taken where `--rules` names none.
 const DEFAULT: &str = "heatsink.toml";
 
+/// The file that is taken where none is named.
+pub fn default_file() -> PathBuf {
+    PathBuf::from(DEFAULT)
+}
+
 /// Rules, and where they were found.
 #[derive(Default)]
 pub struct Found {

@@ -3,13 +3,18 @@
 mod admin;
 mod banner;
 mod descriptors;
+mod former;
+mod front;
 mod heat_history;
 mod metric_help;
+mod notify;
 mod record;
 mod recorder;
+mod reload;
 mod signals;
+mod tls;
 
-use std::net::SocketAddr;
+use std::hash::RandomState;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,7 +36,7 @@ use tokio::sync::oneshot;
 use super::known_tables::KnownTables;
 use super::operator_socket::{self, OperatorSocket};
 use super::rules::Found;
-use super::{address, open, rules, store};
+use super::{open, store};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -39,14 +44,18 @@ use admin::Admin;
 pub use descriptors::provide as provide_descriptors;
 use heat_history::HeatHistory;
 pub use signals::Signals;
+use signals::Told;
+
+/// What says in the log which configuration is in force.
+pub const CONFIGURATION: &str = "heatsink::cli::serve::reload";
 
 /// What `serve` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Address or host name to listen on; only loopback addresses, for signatures are not checked
-    /// yet
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
-    listen: String,
+    #[command(flatten)]
+    front: front::Args,
+    #[command(flatten)]
+    tls: tls::Args,
     /// Keep the data in this file; without it, data is in memory and is lost when the process ends
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
@@ -58,6 +67,10 @@ pub struct Args {
     /// standard AWS chain
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     upstream: Option<String>,
+    /// Trust the upstream's certificate if a CA in this PEM file has signed it [default: the file
+    /// of AWS_CA_BUNDLE, else of SSL_CERT_FILE, else the system's]
+    #[arg(long, value_name = "FILE", requires = "upstream")]
+    upstream_ca: Option<PathBuf>,
     /// Serve operations on the upstream's AWS account too: resource policies, deletion of backups,
     /// exports, imports, global tables, Kinesis destinations. Where the rules name no clients everyone
     /// on this machine can then use them
@@ -78,16 +91,10 @@ pub struct Args {
     /// account, decreases and switches per day, number of tables
     #[arg(long, value_enum, default_value = "on")]
     quotas: Switch,
-    /// Also serve requests for this host name or address (Host header); loopback names are always
-    /// served. Can be given again
-    #[arg(long, value_name = "NAME")]
-    allow_host: Vec<String>,
-    /// Serve at most so many connections at once
-    #[arg(long, value_name = "N", default_value_t = Limits::default().connections)]
-    max_connections: usize,
-    /// Process at most so many requests at once
-    #[arg(long, value_name = "N", default_value_t = Limits::default().requests)]
-    max_requests: usize,
+    /// After SIGTERM, serve on for so long before the listener closes: not ready, and each answer
+    /// ends its connection, so that clients go elsewhere
+    #[arg(long, value_name = "SECONDS", env = "HEATSINK_LAME_DUCK", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=3_600))]
+    lame_duck: u64,
     #[command(flatten)]
     admin: admin::Args,
     /// Keep the history of the heat in this file [default: beside the data file, named FILE.heat]
@@ -170,57 +177,67 @@ impl From<Durability> for Synchronous {
 
 /// Serves until Ctrl-C or SIGTERM; a second one ends it without waiting for requests in flight.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let addresses = address::loopback("--listen", &args.listen)?;
-    let rules = rules::find(args.rules.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(serve(args, &addresses, rules));
+    let served = runtime.block_on(serve(args));
     // A request that outlived the time to drain must not hold the process.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(), Exit> {
-    let found = remembering(&args, found);
+async fn serve(args: Args) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let mut signals = Signals::catch()?;
-    let hosts = http::Hosts::and(&args.allow_host)
-        .map_err(|problem| Exit::usage(format!("--allow-host: {problem}")))?;
-    let listener = address::listen("--listen", &args.listen, addresses).await?;
-    let admin = args.admin.listen(&hosts).await?;
+    let (mut signals, hangups) = (Signals::catch()?, reload::hangups()?);
+    let sources = reload::Sources {
+        rules: args.rules.clone(),
+        front: args.front.clone(),
+        tls: args.tls.clone(),
+        upwards: if args.upstream.is_some() { store::upstream_connections() } else { 0 },
+        remember: remembering(&args),
+        hasher: RandomState::new(),
+    };
+    let read = sources.read(&*env)?;
+    let (found, settings) = (&read.found, read.settings.clone());
+    let front::Opened { socket: listener, place: door, is_alone, file: _file } =
+        args.front.open(settings.tls.as_ref(), !found.rules.clients().is_empty()).await?;
+    let admin = args.admin.listen(&settings.hosts).await?;
     let record = args.record.open()?;
     let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
     let partitions = (args.partitions == Switch::On).then_some(quotas);
     // Before the store, which counts too.
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
     let store::Opened { store, region, place, partitions } = match &args.upstream {
-        Some(url) => store::upstream(url, args.allow_account_operations, &env).await?,
+        Some(url) => {
+            let ca = args.upstream_ca.as_deref();
+            store::upstream(url, ca, args.allow_account_operations, &env).await?
+        }
         None => {
-            let address = Some(listener.local_addr()?);
             let (data, synchronous) = (args.data.as_deref(), args.synchronous.into());
-            store::embedded(data, synchronous, partitions, address, &env).await?
+            store::embedded(data, synchronous, partitions, Some(&door.to_string()), &env).await?
         }
     };
     let record = record.map(|opened| opened.begin(&*env));
     let clients = Clients::load(found.rules.clients(), &region);
     let clients = clients.map_err(|fault| Exit::usage(fault.to_string()))?;
-    let in_force = banner::Rules::of(&found);
+    let known = reload::Known { region: region.clone(), clients: Arc::new(ArcSwap::from_pointee(clients)) };
+    let in_force = banner::Rules::of(found);
+    let name = former::Name::at(&door);
     let fencing = if args.upstream.is_none() || args.only_gateway {
         Fencing::exclusive(found.rules.fence())
     } else {
-        Fencing::shared(found.rules.fence(), &name_of(listener.local_addr()?))
+        Fencing::shared(found.rules.fence(), &name.to_string())
     }
     .carrying();
     let limits =
-        Limits { connections: args.max_connections, requests: args.max_requests, ..Limits::default() };
+        Limits { connections: settings.connections, requests: settings.requests, ..Limits::default() };
     let acts = Arc::new(Acts::default());
     let told = Arc::clone(&acts);
     let mut gateway = Gateway::builder(Arc::clone(&store))
         .env(Arc::clone(&env))
-        .rules(found.rules)
+        .rules(found.rules.clone())
         .fencing(fencing)
         .limits(limits)
         .region(&region)
-        .clients(Arc::new(ArcSwap::from_pointee(clients)))
+        .clients(Arc::clone(&known.clients))
         .showing_store(args.upstream.is_none())
         .automatic(Box::new(move || told.shown()))
         .metrics(recorded);
@@ -231,16 +248,26 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         gateway = gateway.recording(writer.recording());
     }
     let gateway = gateway.start().await.map_err(open::not_started)?;
-    let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
-    provide_descriptors(limits.connections + upwards);
-    let socket = operator_socket::listen(listener.local_addr()?);
+    if is_alone && args.upstream.is_some() && !args.only_gateway {
+        former::take_off(gateway.control(), &name, &*env).await;
+    }
+    provide_descriptors(reload::needed(&settings) + sources.upwards);
+    let socket = operator_socket::listen(&door, !is_alone);
+    // From here on clients are answered.
+    let listener = listener.listen()?;
     let at = banner::Addresses {
-        clients: listener.local_addr()?,
+        clients: door,
+        is_tls: settings.tls.is_some(),
         socket: socket.as_ref().map(|socket| socket.path.clone()),
         admin: admin.as_ref().map(|admin| admin.listener.local_addr()).transpose()?,
     };
     banner::print(&at, &region, &place, &in_force, args.output)?;
     let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
+    let live = http::Live::new(settings);
+    let reload =
+        reload::Reload::of(sources, &read, known, control.clone(), live.clone(), Arc::clone(&env), hangups);
+    let reloading = tokio::spawn(reload.keep());
+    let (ending, clock) = (Arc::clone(&status), Arc::clone(&env));
     let history = HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref());
     let history = history.map(|history| {
         history.resume(&status);
@@ -284,15 +311,26 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         };
         tokio::spawn(gateway.serve_admin(listener, access, stopped))
     });
-    let serving = gateway.serve(listener, hosts, async {
+    let serving = gateway.serve_live(listener, live, async {
         let _ = stopped.await;
     });
+    notify::ready();
     let told = async {
-        signals.next().await;
+        let told = signals.next().await;
+        notify::stopping();
+        if told == Told::Terminate {
+            ending.stop_soon();
+            let lame_duck = clock.sleep(Duration::from_secs(args.lame_duck));
+            if let Either::Left((second, _)) = select(pin!(signals.next()), lame_duck).await {
+                return second.at_once();
+            }
+        }
+        // The registry is not compared with rules any more.
+        reloading.abort();
         let _ = stop_commands.send(());
         let _ = stop_runner.send(());
         let _ = stop.send(());
-        signals.next().await
+        signals.next().await.at_once()
     };
     let serving = async {
         let drained = join(serving, carrying).await.0;
@@ -327,17 +365,11 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
 
 /// The rules of a gateway that remembers the tables of its store. What is in memory is gone with
 /// the process.
-fn remembering(args: &Args, found: Found) -> Found {
+fn remembering(args: &Args) -> Box<dyn Fn(Found) -> Found + Send + Sync> {
     let memory: Option<Arc<dyn Memory>> = match (&args.data, &args.upstream) {
-        (_, Some(_)) => return found,
+        (_, Some(_)) => return Box::new(|found| found),
         (Some(data), None) => Some(Arc::new(KnownTables::beside_data(data))),
         (None, None) => None,
     };
-    Found { rules: found.rules.remembering(memory), ..found }
-}
-
-/// What people find this gateway by.
-fn name_of(address: SocketAddr) -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("{host}, {address}, process {}", std::process::id())
+    Box::new(move |found| Found { rules: found.rules.remembering(memory.clone()), ..found })
 }

@@ -1,6 +1,5 @@
 //! Opens the store that the arguments ask for.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -61,7 +60,7 @@ pub async fn embedded(
     file: Option<&Path>,
     synchronous: Synchronous,
     partitions: Option<Quotas>,
-    address: Option<SocketAddr>,
+    address: Option<&str>,
     env: &Arc<dyn Env>,
 ) -> Result<Opened, Exit> {
     let (engine, place) = match file {
@@ -82,7 +81,7 @@ pub async fn embedded(
     let region = region()?;
     let mut engine = engine.map_err(cannot)?.in_region(&region);
     if let Some(address) = address {
-        engine = engine.served_at(&address.to_string());
+        engine = engine.served_at(address);
     }
     let Some(quotas) = partitions else {
         return Ok(Opened { store: Arc::new(engine), region, place, partitions: None });
@@ -113,10 +112,16 @@ pub fn upstream_connections() -> usize {
     0
 }
 
-/// The DynamoDB endpoint at `url`, with operations on its account or without them.
+/// The DynamoDB endpoint at `url`, whose certificate the CA in that file has signed, with
+/// operations on its account or without them.
 #[cfg(feature = "upstream")]
-pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
-    use heatsink_store::upstream::{Bounds, Endpoint, Upstream};
+pub async fn upstream(
+    url: &str,
+    ca: Option<&Path>,
+    account_operations: bool,
+    env: &Arc<dyn Env>,
+) -> Result<Opened, Exit> {
+    use heatsink_store::upstream::{Bounds, Endpoint, Network, Upstream};
 
     let endpoint = Endpoint::parse(url).map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;
     if endpoint.is_exposed() {
@@ -125,7 +130,8 @@ pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -
         );
     }
     let place = DataLocation::Upstream(endpoint.to_string());
-    let mut upstream = Upstream::connect(endpoint, Bounds::default(), env.clone())
+    let network = Network::of_environment(ca.map(|file| ("--upstream-ca", file))).map_err(Exit::usage)?;
+    let mut upstream = Upstream::connect(endpoint, Bounds::default(), &network, env.clone())
         .await
         .map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;
     if account_operations {
@@ -148,6 +154,11 @@ pub fn server(written: &str) -> Result<Arc<dyn Store>, Exit> {
 
 /// Says that this build has none.
 #[cfg(not(feature = "upstream"))]
-pub async fn upstream(_url: &str, _account_operations: bool, _env: &Arc<dyn Env>) -> Result<Opened, Exit> {
+pub async fn upstream(
+    _url: &str,
+    _ca: Option<&Path>,
+    _account_operations: bool,
+    _env: &Arc<dyn Env>,
+) -> Result<Opened, Exit> {
     Err(Exit::usage("--upstream: this heatsink was built without the feature `upstream`"))
 }

@@ -11,12 +11,15 @@ mod data;
 mod ending;
 mod front;
 mod heatmap;
+mod life;
 mod observed;
 mod operator_socket;
 mod process;
 mod record;
 mod recorded;
 mod refusals;
+mod reload;
+mod secured;
 #[cfg(feature = "top")]
 mod top;
 mod upstream;

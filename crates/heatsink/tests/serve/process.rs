@@ -29,6 +29,10 @@ fn heatsink_by(mut command: Command) -> Command {
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .env("AWS_CONFIG_FILE", "/dev/null")
         .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+        .env("HEATSINK_LAME_DUCK", "0")
+        .env_remove("AWS_CA_BUNDLE")
+        .env_remove("SSL_CERT_FILE")
+        .env_remove("HTTPS_PROXY")
         .env_remove("AWS_REGION")
         .env_remove("AWS_PROFILE")
         .env_remove("RUST_LOG");
@@ -72,6 +76,11 @@ impl Server {
         Server::child(command).started()
     }
 
+    /// The same, with that as its standard input.
+    pub fn passing(command: &mut Command, stdin: Stdio) -> Self {
+        Server::child_with(command, stdin).started()
+    }
+
     /// The same, begun by a shell after it has run `first`.
     pub fn start_after(first: &str, args: &[&str]) -> Self {
         let mut command = heatsink_by(Command::new("sh"));
@@ -103,8 +112,11 @@ impl Server {
     }
 
     fn child(command: &mut Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Server::child_with(command, Stdio::null())
+    }
+
+    fn child_with(command: &mut Command, stdin: Stdio) -> Self {
+        let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Server { child, stdout, printed: String::new(), endpoint: String::new() }
     }
@@ -141,6 +153,13 @@ impl Server {
     pub fn ask(&self, path: &str) -> (u16, String) {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         exchange(UnixStream::connect(self.socket()).unwrap(), request.as_bytes())
+    }
+
+    /// The value of a metric; the name with its labels.
+    pub fn metric(&self, name: &str) -> f64 {
+        let metrics = self.ask("/_heatsink/metrics").1;
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
     }
 
     /// Sends a signal.

@@ -18,9 +18,9 @@ fn bad_configuration_is_64_with_the_reason() {
     let bad = bad.to_str().unwrap();
     let missing = dir.join("missing.toml");
     for (args, reason) in [
-        (&["serve", "--listen", "0.0.0.0:0"][..], "signatures are not checked yet"),
-        (&["serve", "--listen", "192.168.1.1:8000"], "only loopback"),
-        (&["serve", "--listen", "[::]:0"], "only loopback"),
+        (&["serve", "--listen", "0.0.0.0:0"][..], "anyone who can reach the port"),
+        (&["serve", "--listen", "192.168.1.1:8000"], "--tls-client-ca"),
+        (&["serve", "--listen", "[::]:0"], "--insecure-listen"),
         (&["serve", "--listen", "nonsense"], "--listen"),
         (&["serve", "--data", "a", "--upstream", "http://127.0.0.1:1"], "cannot be used with"),
         (&["serve", "--upstream", "127.0.0.1:1"], "--upstream"),

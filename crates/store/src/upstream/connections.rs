@@ -19,7 +19,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::service::Service;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::service::TowerToHyperService;
 use metrics::{Counter, counter};
@@ -27,8 +27,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use super::bounds::Bounds;
-use super::checked_stream::{CheckedConnector, CheckedStream, Right};
+use super::checked_stream::{CheckedStream, Right};
 use super::endpoint::Endpoint;
+use super::network::{Network, Route};
 use crate::Permit;
 
 /// A connection that was idle for longer is not used again: the other side may be closing it right
@@ -104,7 +105,7 @@ struct Link {
 }
 
 pub(super) struct Connections {
-    connector: TowerToHyperService<HttpsConnector<CheckedConnector>>,
+    connector: TowerToHyperService<HttpsConnector<Route>>,
     uri: Uri,
     bounds: Bounds,
     env: Arc<dyn Env>,
@@ -117,7 +118,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn new(endpoint: Endpoint, bounds: Bounds, env: Arc<dyn Env>) -> Self {
+    pub(super) fn new(endpoint: Endpoint, bounds: Bounds, network: &Network, env: Arc<dyn Env>) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
@@ -125,13 +126,8 @@ impl Connections {
         // late.
         #[cfg(target_os = "linux")]
         tcp.set_tcp_user_timeout(Some(bounds.answer));
-        let connector = HttpsConnectorBuilder::new()
-            .with_webpki_roots()
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(CheckedConnector(tcp));
         Connections {
-            connector: TowerToHyperService::new(connector),
+            connector: TowerToHyperService::new(network.connector(tcp, endpoint.uri())),
             uri: endpoint.uri().clone(),
             bounds,
             env,

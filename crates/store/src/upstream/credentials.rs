@@ -17,6 +17,7 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_signature::SigningKey;
 
+use super::network::Network;
 use super::sdk_http::sdk_http_client;
 
 /// Credentials are renewed this long before they expire.
@@ -118,10 +119,11 @@ const INSTANCE: Duration = Duration::from_millis(500);
 /// and the instance is not asked for anything.
 pub(super) async fn standard_chain(
     local: Option<&'static str>,
+    network: &Network,
 ) -> (Option<Region>, SharedCredentialsProvider) {
     let config = ProviderConfig::without_region()
         .with_behavior_version(Some(BehaviorVersion::latest()))
-        .with_http_client(sdk_http_client());
+        .with_http_client(sdk_http_client(network));
     let instance = imds::Client::builder()
         .configure(&config)
         .max_attempts(1)

@@ -9,6 +9,7 @@ mod checked_stream;
 mod connections;
 mod credentials;
 mod endpoint;
+mod network;
 mod sdk_http;
 
 use std::sync::{Arc, LazyLock};
@@ -30,6 +31,7 @@ pub use bounds::Bounds;
 use connections::{Connections, Failure};
 use credentials::Keys;
 pub use endpoint::Endpoint;
+pub use network::Network;
 pub use sdk_http::sdk_http_client;
 
 /// The region that requests to a loopback endpoint are signed for where the chain names none. Local
@@ -65,10 +67,15 @@ struct Server {
 }
 
 impl Server {
-    fn new(endpoint: Endpoint, bounds: Bounds, env: &Arc<dyn Env>) -> Result<Self, String> {
+    fn new(
+        endpoint: Endpoint,
+        bounds: Bounds,
+        network: &Network,
+        env: &Arc<dyn Env>,
+    ) -> Result<Self, String> {
         let host = HeaderValue::from_str(&endpoint.host()).map_err(|error| error.to_string())?;
         let path = endpoint.uri().path().parse().map_err(|error: InvalidUri| error.to_string())?;
-        Ok(Server { connections: Connections::new(endpoint, bounds, env.clone()), host, path })
+        Ok(Server { connections: Connections::new(endpoint, bounds, network, env.clone()), host, path })
     }
 
     /// A request, signed.
@@ -107,11 +114,18 @@ impl Upstream {
     ///
     /// # Errors
     /// A message, when region or credentials cannot be found.
-    pub async fn connect(endpoint: Endpoint, bounds: Bounds, env: Arc<dyn Env>) -> Result<Self, String> {
-        let (region, chain) =
-            credentials::standard_chain(endpoint.is_loopback().then_some(LOCAL_REGION)).await;
+    pub async fn connect(
+        endpoint: Endpoint,
+        bounds: Bounds,
+        network: &Network,
+        env: Arc<dyn Env>,
+    ) -> Result<Self, String> {
+        // The CA that the operator names is the endpoint's; those who give credentials have others.
+        let others = Network::of_environment(None)?;
+        let local = endpoint.is_loopback().then_some(LOCAL_REGION);
+        let (region, chain) = credentials::standard_chain(local, &others).await;
         let region = region.ok_or("no AWS region is configured; set AWS_REGION")?.to_string();
-        let upstream = Upstream::with(endpoint, bounds, env, region, chain)?;
+        let upstream = Upstream::over(network, endpoint, bounds, env, region, chain)?;
         let key = upstream.keys.at(upstream.env.unix_millis()).await;
         key.map_err(|error| error.message.unwrap_or_default())?;
         Ok(upstream)
@@ -128,8 +142,23 @@ impl Upstream {
         region: String,
         chain: SharedCredentialsProvider,
     ) -> Result<Self, String> {
-        let streams = Server::new(endpoint.streams(), bounds, &env)?;
-        let tables = Server::new(endpoint, bounds, &env)?;
+        Upstream::over(&Network::plain()?, endpoint, bounds, env, region, chain)
+    }
+
+    /// [`with`](Self::with), by that network.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn over(
+        network: &Network,
+        endpoint: Endpoint,
+        bounds: Bounds,
+        env: Arc<dyn Env>,
+        region: String,
+        chain: SharedCredentialsProvider,
+    ) -> Result<Self, String> {
+        let streams = Server::new(endpoint.streams(), bounds, network, &env)?;
+        let tables = Server::new(endpoint, bounds, network, &env)?;
         Ok(Upstream { keys: Keys::new(region, chain), tables, streams, env, account_operations: false })
     }
 

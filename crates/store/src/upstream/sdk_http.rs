@@ -1,5 +1,5 @@
-//! HTTP for the crates of AWS, by the client that is here anyway: HTTP/1.1, and the same roots of
-//! TLS as the upstream.
+//! HTTP for the crates of AWS, by the client that is here anyway: HTTP/1.1, and the
+//! certificates that the environment names.
 //!
 //! Their own client brings HTTP/2 and the machine's certificates, and is generic over all of it:
 //! docs/develop/decisions/0024-laboratory.md. Not here: requests to the upstream
@@ -24,11 +24,15 @@ use hyper_util::client::legacy::connect::HttpConnector as Tcp;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
+use super::network::Network;
+
 /// The largest answer taken, in bytes: DynamoDB's are at most 16 MB of items, in JSON.
 const ANSWER: usize = 64 * 1024 * 1024;
 
-/// A client for AWS's crates: keeps connections, one pool for each pair of bounds in time.
-pub fn sdk_http_client() -> SharedHttpClient {
+/// A client for AWS's crates, which trusts whom the network trusts: keeps connections, one pool for
+/// each pair of bounds in time.
+pub fn sdk_http_client(network: &Network) -> SharedHttpClient {
+    let network = network.clone();
     let made: Mutex<Vec<(Bounds, SharedHttpConnector)>> = Mutex::default();
     http_client_fn(move |settings, _| {
         let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +40,7 @@ pub fn sdk_http_client() -> SharedHttpClient {
         if let Some((_, connector)) = made.iter().find(|(known, _)| *known == bounds) {
             return connector.clone();
         }
-        let connector = SharedHttpConnector::new(Pool::new(bounds));
+        let connector = SharedHttpConnector::new(Pool::new(bounds, &network));
         made.push((bounds, connector.clone()));
         connector
     })
@@ -62,13 +66,13 @@ struct Pool {
 }
 
 impl Pool {
-    fn new(bounds: Bounds) -> Self {
+    fn new(bounds: Bounds, network: &Network) -> Self {
         let mut tcp = Tcp::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
         tcp.set_connect_timeout(bounds.connect);
         let connector = HttpsConnectorBuilder::new()
-            .with_webpki_roots()
+            .with_tls_config(network.tls())
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
@@ -149,7 +153,7 @@ mod tests {
     async fn get(url: &str, bounds: Bounds) -> Result<HttpResponse, ConnectorError> {
         let mut request = HttpRequest::empty();
         request.set_uri(url).unwrap();
-        Pool::new(bounds).send(request).await
+        Pool::new(bounds, &Network::plain().unwrap()).send(request).await
     }
 
     #[tokio::test]

@@ -69,7 +69,7 @@ impl Asking<'_> {
         let value = key_text(&decision.name.key, key_type);
         let (table, shards) = (&decision.name.table, decision.change.shards());
         let asked = ValueAsked { table, index, value: &value, shards };
-        ValueReshard::prepare(store, env, self.control.rules(), asked).await.map(drop)
+        ValueReshard::prepare(store, env, &self.control.rules(), asked).await.map(drop)
     }
 }
 

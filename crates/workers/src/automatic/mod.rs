@@ -29,7 +29,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Either, join_all, select};
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::key_text;
-use heatsink_control::{Control, Mode};
+use heatsink_control::{Control, Mode, Rules};
 use heatsink_dynamo::KeyType;
 use heatsink_env::Env;
 use heatsink_heat::KeyLoad;
@@ -94,11 +94,9 @@ impl Automatic {
 
     fn run_until<'a>(&'a self, mut stop: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
         async move {
-            let rules = self.control.rules();
-            self.acts.begin(rules.automatics().map(|section| section.mode).max());
-            if !rules.acts_on_heat() {
-                return stop.await;
-            }
+            let mut rules = self.control.rules();
+            self.begin(&rules);
+            let mut acted = false;
             let mut memory = Memory {
                 policy: Policy::default(),
                 tables: Tables::default(),
@@ -109,23 +107,40 @@ impl Automatic {
             loop {
                 match select(&mut stop, pin!(self.registry.env().sleep(LOOK))).await {
                     Either::Left(_) => break,
-                    Either::Right(_) if !self.control.has_lease() => {}
-                    Either::Right(_) => match select(&mut stop, pin!(self.look(&mut memory))).await {
-                        Either::Left(_) => break,
-                        Either::Right(_) => {}
-                    },
+                    Either::Right(_) => {
+                        let now = self.control.rules();
+                        if !Arc::ptr_eq(&rules, &now) {
+                            self.begin(&now);
+                            rules = now;
+                        }
+                    }
+                }
+                if !rules.acts_on_heat() || !self.control.has_lease() {
+                    continue;
+                }
+                acted = true;
+                match select(&mut stop, pin!(self.look(&mut memory))).await {
+                    Either::Left(_) => break,
+                    Either::Right(_) => {}
                 }
             }
-            memory.reports.leave(&self.registry).await;
+            if acted {
+                memory.reports.leave(&self.registry).await;
+            }
         }
         .boxed()
+    }
+
+    /// Tells what these rules allow.
+    fn begin(&self, rules: &Rules) {
+        self.acts.begin(rules.automatics().map(|section| section.mode).max());
     }
 
     async fn look(&self, memory: &mut Memory) {
         let rules = self.control.rules();
         // By it the gateways find each other, before the first key is hot.
         let recorded = memory.made.make(&self.control, &self.registry).await;
-        let acts = |load: &KeyLoad| section(rules, load).is_some_and(|one| one.mode != Mode::Observe);
+        let acts = |load: &KeyLoad| section(&rules, load).is_some_and(|one| one.mode != Mode::Observe);
         let (own, others): (Vec<_>, Vec<_>) = self.source.hottest().into_iter().partition(acts);
         if own.iter().any(is_refused) {
             self.control.expect_change();
@@ -143,10 +158,10 @@ impl Automatic {
         loads.extend(others.into_iter().filter(is_refused));
         let names_slots = recorded && !loads.is_empty() && self.all_know_slots().await;
         let (store, registry, source) = (&self.store, &self.registry, &*self.source);
-        let from = ReadFrom { store, registry, rules, source, recorded, names_slots };
+        let from = ReadFrom { store, registry, rules: &rules, source, recorded, names_slots };
         memory.tables.learn(&from, &loads).await;
         let now = self.registry.env().now();
-        let asked = Asked { tables: &memory.tables, rules, recorded };
+        let asked = Asked { tables: &memory.tables, rules: &rules, recorded };
         let looked = memory.policy.look(now, &loads, &asked);
         let spread: Vec<KeyName> =
             loads.iter().filter(|load| asked.key(load).slots.len() > 1).map(KeyName::of).collect();
@@ -182,14 +197,14 @@ impl Automatic {
     /// Carries out what was decided at one look: all intents are written together.
     async fn act(&self, memory: &mut Memory, decisions: Vec<Decision>) {
         let asking = Asking { store: &self.store, control: &self.control, registry: &self.registry };
-        let tables = &memory.tables;
+        let (tables, rules) = (&memory.tables, self.control.rules());
         let asked = decisions.iter().map(|decision| {
             let load = KeyLoad {
                 key: decision.name.key.clone(),
                 table: decision.name.table.clone(),
                 ..KeyLoad::default()
             };
-            let section = section(self.control.rules(), &load);
+            let section = section(&rules, &load);
             let asking = &asking;
             async move {
                 match section.filter(|section| section.mode == Mode::Auto) {

@@ -122,7 +122,7 @@ impl Runner {
         let (env, rules) = (Arc::clone(self.registry.env()), self.control.rules());
         let (value, shards) = (intent.key_text(), intent.request.layout.shards);
         let asked = ValueAsked { table: &intent.table, index, value: &value, shards };
-        let reshard = ValueReshard::prepare(store, env, rules, asked).await?.within(&self.control);
+        let reshard = ValueReshard::prepare(store, env, &rules, asked).await?.within(&self.control);
         if intent.paused && !intent.cancelled && !reshard.is_begun() {
             shown.set_moving(false);
             shown.set_phase(None);
@@ -150,7 +150,7 @@ impl Runner {
         let store: Arc<Tap> = Arc::clone(tap);
         let (env, rules) = (Arc::clone(self.registry.env()), self.control.rules());
         let confirmed = intent.request.streams_confirmed;
-        let context = TableContext::read(store, env, rules, &intent.table, confirmed).await?;
+        let context = TableContext::read(store, env, &rules, &intent.table, confirmed).await?;
         let record = context.record(&intent.key);
         let moves = record.and_then(|record| record.moves.as_ref());
         let unsettled = moves.is_some() || record.is_some_and(|record| !record.settled);

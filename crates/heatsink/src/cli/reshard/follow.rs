@@ -49,7 +49,7 @@ pub(super) async fn all(
             let table = intents.first().map(|(intent, _)| intent.table.as_str());
             let status = status_of(table, place);
             let cancel = intents.first().map(|(intent, _)| command_on("cancel", intent, place));
-            Err(signal.saying(format!(
+            Err(signal.at_once().saying(format!(
                 "What was asked for is no longer followed, and goes on without this command: `{status}` says how far it is, `{}` takes it back",
                 cancel.unwrap_or_default()
             )))

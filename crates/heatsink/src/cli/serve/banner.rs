@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use crate::cli::place::Place;
 use crate::cli::print;
 use crate::cli::rules::Found;
 use crate::cli::store::DataLocation;
@@ -64,7 +65,9 @@ impl Rules {
 /// Where it listens.
 pub struct Addresses {
     /// For clients.
-    pub clients: SocketAddr,
+    pub clients: Place,
+    /// Whether clients speak TLS.
+    pub is_tls: bool,
     /// For operators and scrapers, if there is such an address.
     pub admin: Option<SocketAddr>,
     /// For commands of this user, if there is such a socket.
@@ -89,9 +92,9 @@ pub fn print(
                 DataLocation::Upstream(url) => ("upstream", Some(url)),
             };
             print::json(&json!({
-                "endpoint": endpoint(at.clients),
+                "endpoint": at.endpoint(),
                 "region": region,
-                "admin": at.admin.map(endpoint),
+                "admin": at.admin.map(admin),
                 "socket": at.socket,
                 "data": { "kind": kind, "at": location },
                 "rules": {
@@ -105,13 +108,24 @@ pub fn print(
     }
 }
 
-fn endpoint(address: SocketAddr) -> String {
+fn admin(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
+impl Addresses {
+    /// What clients are configured with.
+    fn endpoint(&self) -> String {
+        match &self.clients {
+            Place::Tcp(address) if self.is_tls => format!("https://{address}"),
+            Place::Tcp(address) => format!("http://{address}"),
+            unix => unix.to_string(),
+        }
+    }
+}
+
 fn text(at: &Addresses, region: &str, place: &DataLocation, rules: &Rules) -> String {
-    let admin = at.admin.map(|admin| format!("Heat, metrics and health are at {}/\n", endpoint(admin)));
-    let endpoint = endpoint(at.clients);
+    let admin = at.admin.map(|at| format!("Heat, metrics and health are at {}/\n", admin(at)));
+    let endpoint = at.endpoint();
     let place = match place {
         DataLocation::Memory => "in memory; it goes with this process (--data FILE keeps it)".to_owned(),
         DataLocation::File(file) => format!("in {file}"),

@@ -8,7 +8,7 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 /// Name, labels, meaning.
 type Metric = (&'static str, &'static str, &'static str);
 
-const COUNTERS: [Metric; 22] = [
+const COUNTERS: [Metric; 24] = [
     ("heatsink_requests_total", "operation, outcome", "Requests answered, by operation and outcome."),
     (
         "heatsink_plans_total",
@@ -34,6 +34,16 @@ const COUNTERS: [Metric; 22] = [
         "Reads given up because their client was gone, or for their deadline.",
     ),
     ("heatsink_unawaited_writes_total", "", "Writes carried out although their client was gone."),
+    (
+        "heatsink_tls_handshakes_total",
+        "outcome",
+        "TLS handshakes of clients, by outcome: done, failed, late, or crowded out by later ones.",
+    ),
+    (
+        "heatsink_config_refused_total",
+        "",
+        "Configurations that were read again and refused; the one before stays in force.",
+    ),
     ("heatsink_memory_waits_total", "", "Requests that waited for memory."),
     (
         "heatsink_physical_keys_total",
@@ -85,7 +95,7 @@ const COUNTERS: [Metric; 22] = [
     ),
 ];
 
-const GAUGES: [Metric; 6] = [
+const GAUGES: [Metric; 8] = [
     ("heatsink_connections", "", "Open connections of clients."),
     ("heatsink_requests_in_flight", "", "Requests being answered."),
     ("heatsink_held_bytes", "of", "Bytes that requests hold, by what for: requests, work, answers."),
@@ -94,6 +104,16 @@ const GAUGES: [Metric; 6] = [
         "heatsink_automatic_left_alone",
         "reason",
         "Keys that burn and that this gateway, which decides, leaves alone now, by reason.",
+    ),
+    (
+        "heatsink_config_generation",
+        "",
+        "How many configurations have been in force since the start, with the first.",
+    ),
+    (
+        "heatsink_tls_certificate_expires_seconds",
+        "",
+        "When the first of the listener's certificates expires, in seconds since 1970.",
     ),
     ("heatsink_recording_failed", "", "1 once the file of --record could not be written; else 0."),
 ];

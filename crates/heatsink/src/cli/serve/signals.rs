@@ -1,5 +1,7 @@
 //! Ctrl-C and SIGTERM: the first signal stops serving, the second one stops waiting for requests in
 //! flight.
+//!
+//! Not here: SIGHUP, which ends nothing (`reload`).
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -11,6 +13,29 @@ pub struct Signals {
     terminate: Signal,
 }
 
+/// A signal that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// A person at the terminal wants it to end.
+    Interrupt,
+    /// What manages services wants it to end, and leads clients elsewhere.
+    Terminate,
+}
+
+impl Told {
+    /// How the process ends if it does so at once.
+    pub fn at_once(self) -> Exit {
+        let (name, number) = match self {
+            Told::Interrupt => ("Ctrl-C", 2),
+            Told::Terminate => ("SIGTERM", 15),
+        };
+        Exit::signalled(
+            number,
+            format!("a second signal ({name}) came before all requests in flight were finished"),
+        )
+    }
+}
+
 impl Signals {
     /// The handlers stand when this returns, so no signal is missed.
     pub fn catch() -> std::io::Result<Self> {
@@ -20,15 +45,11 @@ impl Signals {
         })
     }
 
-    /// Resolves at the next signal, to how the process ends if it does so at once.
-    pub async fn next(&mut self) -> Exit {
-        let (name, number) = tokio::select! {
-            _ = self.interrupt.recv() => ("Ctrl-C", 2),
-            _ = self.terminate.recv() => ("SIGTERM", 15),
-        };
-        Exit::signalled(
-            number,
-            format!("a second signal ({name}) came before all requests in flight were finished"),
-        )
+    /// Resolves at the next signal.
+    pub async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.interrupt.recv() => Told::Interrupt,
+            _ = self.terminate.recv() => Told::Terminate,
+        }
     }
 }

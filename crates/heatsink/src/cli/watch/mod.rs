@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 
 use super::hot_keys::Heat;
 use super::operator_socket::{self, OperatorSocket};
+use super::place::Place;
 use super::serve::{Signals, provide_descriptors};
 use super::store::{DataLocation, Opened};
 use super::{address, open, print, rules, store};
@@ -74,7 +75,7 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
     let found = rules::find(args.rules.as_deref())?;
     let mut signals = Signals::catch()?;
     let listener = address::listen("--listen", &args.listen, addresses).await?;
-    let Opened { store, region, place, .. } = store::upstream(&args.upstream, false, &env).await?;
+    let Opened { store, region, place, .. } = store::upstream(&args.upstream, None, false, &env).await?;
     let limits = Limits::default();
     let gateway = Gateway::builder(store)
         .env(Arc::clone(&env))
@@ -100,7 +101,7 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
         has_rules: !found.rules.is_empty() || found.rules.acts_on_heat(),
         seconds: args.seconds,
     };
-    let socket = operator_socket::listen(listener.local_addr()?);
+    let socket = operator_socket::listen(&Place::Tcp(listener.local_addr()?), false);
     said.print(args.output)?;
     let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
     // It ends with the process: what is told there is of this process alone.
@@ -130,7 +131,7 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
     let drained = pin!(serving);
     let at_once = match select(drained, pin!(signals.next())).await {
         Either::Left(_) => None,
-        Either::Right((at_once, _)) => Some(at_once),
+        Either::Right((told, _)) => Some(told.at_once()),
     };
     let report = Report { seen: &seen, upstream: &upstream };
     match args.output {

@@ -1,0 +1,123 @@
+//! TLS handshakes under way. They have a number and a time of their own, so that clients that begin
+//! and do not go on take no place of a connection. One more than the number ends the oldest: an
+//! honest client is through within milliseconds, and those that wait are the others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::door::Shared;
+use super::socket::Socket;
+use super::tls::{self, ServerTls};
+
+/// The handshakes of a listener.
+#[derive(Default)]
+pub(super) struct Handshakes {
+    waiting: Mutex<Waiting>,
+}
+
+/// In the order in which they began.
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    begun: BTreeMap<u64, oneshot::Sender<()>>,
+}
+
+/// A handshake under way, until this is dropped.
+struct Place<'a> {
+    of: &'a Handshakes,
+    number: u64,
+}
+
+impl Handshakes {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place, at the cost of the oldest where `most` are taken; and what resolves when it is
+    /// given to a later one.
+    fn enter(&self, most: usize) -> (Place<'_>, oneshot::Receiver<()>) {
+        let (ends, ended) = oneshot::channel();
+        let mut waiting = self.waiting();
+        while waiting.begun.len() >= most.max(1) {
+            if let Some((_, oldest)) = waiting.begun.pop_first() {
+                // It may be through by now.
+                let _ = oldest.send(());
+            }
+        }
+        let number = waiting.next;
+        waiting.next += 1;
+        waiting.begun.insert(number, ends);
+        (Place { of: self, number }, ended)
+    }
+
+    /// A client's stream under TLS, and who the client is by its certificate, where it has to show
+    /// one. `None` where there is no such stream.
+    pub(super) async fn run(
+        &self,
+        socket: Socket,
+        tls: &ServerTls,
+        shared: &Shared,
+    ) -> Option<(TlsStream<Socket>, Option<Arc<str>>)> {
+        let (place, ended) = self.enter(shared.limits.handshakes);
+        let shake = TlsAcceptor::from(Arc::clone(&tls.config)).accept(socket);
+        let counts = &shared.counts;
+        let shaken = tokio::select! {
+            // Not through Env: a bound on an I/O wait.
+            shaken = tokio::time::timeout(shared.limits.handshake, shake) => shaken,
+            _ = ended => {
+                counts.crowded_handshakes.increment(1);
+                return None;
+            }
+        };
+        drop(place);
+        let stream = match shaken {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "no TLS with a client");
+                counts.failed_handshakes.increment(1);
+                return None;
+            }
+            Err(_) => {
+                counts.late_handshakes.increment(1);
+                return None;
+            }
+        };
+        let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+        let principal = certificate.and_then(tls::principal);
+        if tls.asks_clients && principal.is_none() {
+            tracing::warn!("a client's certificate names neither a URI nor a DNS name, and is not served");
+            counts.failed_handshakes.increment(1);
+            return None;
+        }
+        counts.handshakes.increment(1);
+        Some((stream, principal))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.of.waiting().begun.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let handshakes = Handshakes::default();
+        let (_first, mut first) = handshakes.enter(2);
+        let (second_place, mut second) = handshakes.enter(2);
+        let (_third, mut third) = handshakes.enter(2);
+        assert!(first.try_recv().is_ok());
+        drop(second_place);
+        let (_fourth, _) = handshakes.enter(2);
+        assert!(second.try_recv().is_err(), "it was over");
+        assert!(third.try_recv().is_err(), "there was room");
+    }
+}

@@ -1,0 +1,230 @@
+//! TLS of the process: its flags and files, and certificates that are replaced under load.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::process::{Server, post, run, scratch};
+
+/// A CA, and the files of a server's certificate by it.
+struct Files {
+    ca: CertifiedIssuer<'static, KeyPair>,
+    dir: PathBuf,
+}
+
+impl Files {
+    fn new(name: &str) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let files = Files { ca, dir: scratch(name) };
+        std::fs::write(files.path("ca.pem"), files.ca.pem()).unwrap();
+        files.renew();
+        files
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Another certificate with another key, in the same files.
+    fn renew(&self) {
+        let key = KeyPair::generate().unwrap();
+        let cert = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let cert = cert.signed_by(&key, &self.ca).unwrap();
+        std::fs::write(self.path("cert.pem"), cert.pem()).unwrap();
+        std::fs::write(self.path("key.pem"), key.serialize_pem()).unwrap();
+        std::fs::set_permissions(self.path("key.pem"), PermissionsExt::from_mode(0o600)).unwrap();
+    }
+
+    fn flags(&self) -> [String; 4] {
+        let path = |name| self.path(name).display().to_string();
+        ["--tls-cert".to_owned(), path("cert.pem"), "--tls-key".to_owned(), path("key.pem")]
+    }
+
+    fn start(&self, more: &[&str]) -> Server {
+        let flags = self.flags();
+        let flags: Vec<&str> = flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        Server::start(&flags)
+    }
+
+    /// A connection that trusts the CA.
+    fn connect(&self, address: &str) -> StreamOwned<ClientConnection, TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.ca.pem().as_bytes()).unwrap()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let session = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+        StreamOwned::new(session, TcpStream::connect(address).unwrap())
+    }
+
+    fn ask(&self, address: &str) -> String {
+        let mut stream = self.connect(address);
+        stream.write_all(&post("DynamoDB_20120810.ListTables", b"{}")).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+fn address(server: &Server) -> String {
+    server.endpoint().trim_start_matches("https://").to_owned()
+}
+
+/// Why the server does not start.
+fn refused(flags: &[String], more: &[&str]) -> String {
+    let flags = flags.iter().map(String::as_str).chain(more.iter().copied());
+    let args: Vec<&str> = ["serve", "--listen", "127.0.0.1:0"].into_iter().chain(flags).collect();
+    let output = run(&args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(64), "{said}");
+    said
+}
+
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn clients_are_served_over_tls() {
+    let files = Files::new("tls");
+    let server = files.start(&[]);
+    assert!(server.endpoint().starts_with("https://127.0.0.1:"), "{}", server.endpoint());
+    let answer = files.ask(&address(&server));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(server.metric("heatsink_tls_handshakes_total{outcome=\"done\"}"), 1.0);
+    assert!(server.metric("heatsink_tls_certificate_expires_seconds") > 1.8e9);
+    assert_eq!(server.stop("TERM").0, Some(0));
+    std::fs::remove_dir_all(&files.dir).unwrap();
+}
+
+#[test]
+fn files_that_cannot_be_used_are_told_in_one_line() {
+    let files = Files::new("tls-wrong");
+    let flags = files.flags();
+    let (cert, key) = (files.path("cert.pem"), files.path("key.pem"));
+    mode(&key, 0o644);
+    let said = refused(&flags, &[]);
+    assert!(
+        said.contains("key.pem: others on this machine can read") && said.contains("chmod 600"),
+        "{said}"
+    );
+    mode(&key, 0o600);
+    let whole = std::fs::read_to_string(&cert).unwrap();
+    std::fs::write(&cert, &whole[..whole.len() / 2]).unwrap();
+    let said = refused(&flags, &[]);
+    assert!(said.contains("cert.pem:1: ") && said.contains("half written"), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    std::fs::write(&cert, &whole).unwrap();
+    let ca = files.path("empty.pem");
+    std::fs::write(&ca, "").unwrap();
+    let said = refused(&flags, &["--tls-client-ca", ca.to_str().unwrap()]);
+    assert!(said.contains("empty.pem: it holds no certificate"), "{said}");
+    std::fs::remove_file(&key).unwrap();
+    let said = refused(&flags, &[]);
+    assert!(said.contains("--tls-key") && said.contains("No such file"), "{said}");
+    // Beyond loopback TLS alone does not say who asks.
+    files.renew();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let output = run(&[&["serve", "--listen", "0.0.0.0:0"], &flags[..]].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(64) && said.contains("needs --tls-client-ca"), "{said}");
+    std::fs::remove_dir_all(&files.dir).unwrap();
+}
+
+#[test]
+fn beyond_loopback_goes_with_clients_that_show_who_they_are_or_if_it_is_wanted() {
+    let files = Files::new("tls-beyond");
+    let flags = files.flags();
+    let ca = files.path("ca.pem");
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    for more in [&["--tls-client-ca", ca.to_str().unwrap()][..], &["--insecure-listen"]] {
+        let mut command = crate::process::heatsink();
+        command.args(["serve", "--output", "json", "--listen", "0.0.0.0:0"]).args(&flags).args(more);
+        assert_eq!(Server::of(&mut command).stop("TERM").0, Some(0));
+    }
+    std::fs::remove_dir_all(&files.dir).unwrap();
+}
+
+#[test]
+fn certificates_are_replaced_under_load_and_no_request_fails_or_waits() {
+    let files = Files::new("tls-renewed");
+    let server = files.start(&[]);
+    let address = address(&server);
+    let over = AtomicBool::new(false);
+    let shown = |stream: &StreamOwned<ClientConnection, TcpStream>| {
+        stream.conn.peer_certificates().unwrap()[0].as_ref().to_vec()
+    };
+    let request = String::from_utf8(post("DynamoDB_20120810.ListTables", b"{}")).unwrap();
+    let request = request.replacen("connection: close\r\n", "", 1);
+    let (answered, longest) = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut stream = files.connect(&address);
+                    let (mut answered, mut longest) = (0_u32, Duration::ZERO);
+                    while !over.load(Ordering::Relaxed) {
+                        let begun = Instant::now();
+                        stream.write_all(request.as_bytes()).unwrap();
+                        let mut byte = [0];
+                        let mut read = Vec::new();
+                        while !read.ends_with(b"}") {
+                            assert_eq!(stream.read(&mut byte).unwrap(), 1);
+                            read.push(byte[0]);
+                        }
+                        longest = longest.max(begun.elapsed());
+                        answered += 1;
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    (answered, longest)
+                })
+            })
+            .collect();
+        let mut before = Vec::new();
+        for generation in 2..6_u32 {
+            files.renew();
+            server.signal("HUP");
+            let begun = Instant::now();
+            while server.metric("heatsink_config_generation") < f64::from(generation) {
+                assert!(begun.elapsed() < Duration::from_secs(20));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let mut stream = files.connect(&address);
+            stream.write_all(&post("DynamoDB_20120810.ListTables", b"{}")).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            assert!(!before.contains(&shown(&stream)), "the old certificate is shown still");
+            before.push(shown(&stream));
+        }
+        // A key that is not the certificate's: nothing is taken.
+        std::fs::write(files.path("key.pem"), KeyPair::generate().unwrap().serialize_pem()).unwrap();
+        server.signal("HUP");
+        let begun = Instant::now();
+        while server.metric("heatsink_config_refused_total") < 1.0 {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(files.ask(&address).starts_with("HTTP/1.1 200"));
+        over.store(true, Ordering::Relaxed);
+        let all = asking.into_iter().map(|asking| asking.join().unwrap());
+        all.fold((0, Duration::ZERO), |(sum, most), (answered, longest)| (sum + answered, most.max(longest)))
+    });
+    println!("{answered} answered, the longest took {longest:?}");
+    assert!(answered > 100);
+    let (_, log) = server.stop("TERM");
+    assert!(log.contains("it is not the key of the certificate"), "{log}");
+    std::fs::remove_dir_all(&files.dir).unwrap();
+}
