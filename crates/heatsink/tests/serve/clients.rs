@@ -95,7 +95,7 @@ fn clients_are_served_by_their_signatures_and_rights_and_operators_as_before() {
     };
     // Whoever signs rightly.
     assert_eq!(ask(&server, "PutItem", &put("private", "a"), FORMER).0, 200);
-    refused(call(&server.endpoint(), "ListTables", "{}"), "InvalidSignatureException");
+    refused(call(&server.endpoint(), "ListTables", "{}"), "IncompleteSignatureException");
     refused(ask(&server, "ListTables", "{}", ("all", "guess", None)), "InvalidSignatureException");
     refused(ask(&server, "ListTables", "{}", ("team", SECRETS[1], None)), "UnrecognizedClientException");
     refused(ask(&server, "ListTables", "{}", ("ghost", SECRETS[1], None)), "UnrecognizedClientException");
