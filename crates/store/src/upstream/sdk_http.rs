@@ -104,7 +104,8 @@ impl HttpConnector for Pool {
 /// A failure as AWS's crates judge whether to try again: the connection broke, was late, or could
 /// not be made.
 fn failure(error: Box<dyn Error + Send + Sync>) -> ConnectorError {
-    let causes = || std::iter::successors(Some(&*error as &(dyn Error + 'static)), |error| error.source());
+    let causes =
+        || std::iter::successors(Some(&*error as &(dyn Error + 'static)), |error| (**error).source());
     let io = causes().find_map(|cause| cause.downcast_ref::<std::io::Error>());
     let http = causes().find_map(|cause| cause.downcast_ref::<hyper::Error>());
     if io.is_some_and(|io| io.kind() == std::io::ErrorKind::TimedOut) {
