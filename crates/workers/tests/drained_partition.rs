@@ -359,8 +359,8 @@ fn moved(case: Case, seed: u64) -> Moved {
     Moved { seconds, share: taken / left, found, worst, items, puts }
 }
 
-/// How often a case is run.
-const RUNS: u64 = 5;
+/// How often a case is run: `HEATSINK_RUNS`, or so often.
+const RUNS: u64 = 3;
 
 /// 5,000 puts a second over 16 shards, as `heatsink-lab demo reshard` has them. Two of the shards
 /// lie in the drained partition: clients use 625 units of it.
@@ -377,7 +377,8 @@ fn takes(least: f64, case: Case) {
         values[values.len() / 2]
     };
     let (mut shares, mut worsts) = (Vec::new(), Vec::new());
-    for seed in 1..=RUNS {
+    let asked = std::env::var("HEATSINK_RUNS").ok().and_then(|runs| runs.parse().ok());
+    for seed in 1..=asked.unwrap_or(RUNS) {
         let Moved { seconds, share, found, worst, items, puts } = moved(case, seed);
         println!(
             "{case:?}, seed {seed}: {share:.3} of what was left, in {seconds:.1} s; all of it {found:?} s after clients had gone; throttled at worst {worst:.4} of a second's puts"

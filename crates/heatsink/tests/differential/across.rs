@@ -296,7 +296,7 @@ impl Town {
 
 #[test]
 fn a_scan_across_moves_shows_every_item() {
-    let cases = crate::setting("HEATSINK_ACROSS", 400);
+    let cases = crate::setting("HEATSINK_ACROSS", 150);
     let first = crate::setting("HEATSINK_SEED", 1);
     let mut gave_up = 0;
     'cases: for seed in first..first + cases {
