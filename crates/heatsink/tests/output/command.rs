@@ -11,17 +11,24 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
+/// The two programs.
+pub const HEATSINK: &str = "heatsink";
+pub const LAB: &str = "heatsink-lab";
+
 /// The program that has the command: the laboratory's, where it is one of that, else `heatsink`.
-fn program(arguments: &[&str]) -> PathBuf {
-    let heatsink = PathBuf::from(env!("CARGO_BIN_EXE_heatsink"));
+fn program(arguments: &[&str]) -> &'static str {
     match arguments.first() {
-        Some(&("demo" | "picture" | "plan" | "simulate")) => {
-            let lab = heatsink.with_file_name(format!("heatsink-lab{}", std::env::consts::EXE_SUFFIX));
-            assert!(lab.exists(), "`cargo test --workspace` builds {}", lab.display());
-            lab
-        }
-        _ => heatsink,
+        Some(&("demo" | "picture" | "plan" | "simulate")) => LAB,
+        _ => HEATSINK,
     }
+}
+
+/// Where a program lies.
+fn built(program: &str) -> PathBuf {
+    let heatsink = PathBuf::from(env!("CARGO_BIN_EXE_heatsink"));
+    let built = heatsink.with_file_name(format!("{program}{}", std::env::consts::EXE_SUFFIX));
+    assert!(built.exists(), "`cargo test --workspace` builds {}", built.display());
+    built
 }
 
 /// A directory of its own, removed at the end.
@@ -43,7 +50,12 @@ impl TestDir {
 
     /// The command, run here without any AWS configuration but fake credentials.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program(arguments));
+        self.command_of(program(arguments), arguments)
+    }
+
+    /// The same of one of the two programs.
+    pub fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(built(program));
         command
             .args(arguments)
             .current_dir(&self.0)

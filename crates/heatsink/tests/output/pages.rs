@@ -1,5 +1,5 @@
-//! Pages of docs/reference that are generated: `cli.md`, `cli-tables.md` and `cli-reshard.md` from
-//! the commands' help, `errors.md` from [`crate::error_index`].
+//! Pages of docs/reference that are generated: `cli.md`, `cli-tables.md`, `cli-reshard.md` and
+//! `cli-lab.md` from the commands' help, `errors.md` from [`crate::error_index`].
 //!
 //! A page that is not what the program says fails; `HEATSINK_BLESS=1` writes it anew. `metrics.md`
 //! is written beside the table of metrics (`cli/serve/metric_help.rs`).
@@ -7,13 +7,20 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::command::{TestDir, text};
+use crate::command::{HEATSINK, LAB, TestDir, text};
 
-/// The pages of commands, with their titles and commands. All other commands are on the first.
-const PAGES: [(&str, &str, &[&str]); 3] = [
-    ("cli.md", "Commands: the server, and what it shows", &[]),
-    ("cli-tables.md", "Commands on tables", &["adopt", "audit", "freeze", "gateways", "shards", "verify"]),
-    ("cli-reshard.md", "Commands that reshard keys", &["reshard"]),
+/// The pages of commands, with their titles, programs and commands. All other commands of a program
+/// are on its first.
+const PAGES: [(&str, &str, &str, &[&str]); 4] = [
+    ("cli.md", "Commands: the server, and what it shows", HEATSINK, &[]),
+    (
+        "cli-tables.md",
+        "Commands on tables",
+        HEATSINK,
+        &["adopt", "audit", "freeze", "gateways", "shards", "verify"],
+    ),
+    ("cli-reshard.md", "Commands that reshard keys", HEATSINK, &["reshard"]),
+    ("cli-lab.md", "Commands of the laboratory", LAB, &[]),
 ];
 
 pub fn root() -> PathBuf {
@@ -36,8 +43,9 @@ pub fn hold(page: &str, expected: &str) {
 }
 
 /// The short help of a command, with a long usage broken.
-fn help(place: &TestDir, command: &[&str]) -> String {
-    let done = place.command(&[command, &["-h"]].concat()).env("COLUMNS", "98").output().unwrap();
+fn help(place: &TestDir, program: &str, command: &[&str]) -> String {
+    let mut asked = place.command_of(program, &[command, &["-h"]].concat());
+    let done = asked.env("COLUMNS", "98").output().unwrap();
     assert!(done.status.success(), "{command:?}: {}", text(&done.stderr));
     let said = text(&done.stdout);
     let lines = said.lines().map(|line| match line.starts_with("Usage:") {
@@ -111,32 +119,34 @@ fn short(said: &str, seen: &mut BTreeSet<String>) -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-fn section(place: &TestDir, command: &[&str], seen: &mut BTreeSet<String>, page: &mut String) {
-    let said = help(place, command);
-    *page += &format!("\n## heatsink {}\n\n```text\n{}```\n", command.join(" "), short(&said, seen));
-    for sub in listed(&said) {
-        section(place, &[command, &[&sub]].concat(), seen, page);
+fn section(place: &TestDir, program: &str, command: &[&str], seen: &mut BTreeSet<String>, page: &mut String) {
+    let said = help(place, program, command);
+    *page += &format!("\n## {program} {}\n\n```text\n{}```\n", command.join(" "), short(&said, seen));
+    // Nobody operates by a demonstration: its options are for who runs it, and `--help` has them.
+    for sub in listed(&said).iter().filter(|_| command != ["demo"]) {
+        section(place, program, &[command, &[sub]].concat(), seen, page);
     }
 }
 
 #[test]
 fn the_pages_of_commands_are_what_they_say_of_themselves() {
     let place = TestDir::new("cli-pages");
-    let all = listed(&help(&place, &[]));
-    for (nth, (file, title, names)) in PAGES.iter().enumerate() {
+    for (nth, (file, title, program, names)) in PAGES.iter().enumerate() {
+        let all = listed(&help(&place, program, &[]));
         assert!(names.iter().all(|name| all.iter().any(|one| one == name)), "{file}: {all:?}");
         let others = PAGES.iter().filter(|(other, ..)| other != file);
-        let others: Vec<String> = others.map(|(other, title, _)| format!("[{title}]({other})")).collect();
+        let others: Vec<String> = others.map(|(other, title, ..)| format!("[{title}]({other})")).collect();
         let mut page = format!(
             "# {title}\n\n<!-- Generated: HEATSINK_BLESS=1 cargo test --workspace --test output -->\n\n\
-             Of each option the first sentence, and the default; `heatsink COMMAND --help` says all. More:\n{}.\n",
+             Of each option the first sentence, and the default; `{program} COMMAND --help` says all. More:\n{}.\n",
             others.join(",\n")
         );
         let mut seen = BTreeSet::new();
+        let first = PAGES.iter().position(|page| page.2 == *program);
         for name in &all {
-            let named = |page: &(&str, &str, &[&str])| page.2.contains(&name.as_str());
-            if PAGES.iter().position(named).unwrap_or(0) == nth {
-                section(&place, &[name], &mut seen, &mut page);
+            let named = PAGES.iter().position(|page| page.2 == *program && page.3.contains(&name.as_str()));
+            if named.or(first) == Some(nth) {
+                section(&place, program, &[name], &mut seen, &mut page);
             }
         }
         hold(file, &page);

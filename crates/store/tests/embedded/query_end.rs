@@ -1,5 +1,12 @@
 //! The inclusive end of a Query of a table: no cursor is given there, and none taken, as by
 //! DynamoDB Local.
+//!
+//! | | a full page that ends on the last included key | `ExclusiveStartKey` there; inside; outside |
+//! |---|---|---|
+//! | `<=` and `BETWEEN` upwards, `>=` and `BETWEEN` downwards, on the table | no cursor | refused; taken; refused |
+//! | other operators and directions, on the table | a cursor | taken; taken; refused |
+//! | anything on an index | a cursor | taken; taken; refused |
+//! | a table without sort key | no cursor | taken; –; refused |
 
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;
