@@ -94,8 +94,8 @@ pub(crate) async fn send(
     answer
 }
 
-/// [`send`] of a client's request that is counted: as it is, but for what it asks. Adds what it
-/// cost.
+/// [`send`] of a client's request that may ask what it costs, and is sent as it is otherwise. Adds
+/// what it cost.
 pub(crate) async fn send_counted(
     store: &dyn Store,
     pass: &Pass,

@@ -291,9 +291,9 @@ impl Service {
         let mut figures = Vec::new();
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
-                let answer = match drawn.filter(|drawn| drawn.is_counted(operation)) {
+                let answer = match drawn.filter(|drawn| drawn.is_asked(operation)) {
                     None => send(&*self.planner.store, &pass, operation, body).await,
-                    // Apart, so that the future of a request that is not counted stays small.
+                    // Apart, so that the future of a request that does not ask stays small.
                     Some(drawn) => {
                         let store = &*self.planner.store;
                         Box::pin(send_counted(store, &pass, drawn, operation, body, &mut figures)).await

@@ -1,5 +1,5 @@
 //! Requests that are counted: which they are is drawn before they are sent, so that the store can
-//! be asked what they cost.
+//! be asked what some of them cost.
 //!
 //! Not here: asking (`asked_capacity`), which requests are drawn (`heatsink_heat::draw`).
 
@@ -17,12 +17,15 @@ pub(crate) struct DrawnRequest {
     pub(super) draw: Draw,
     /// Which of its items are counted.
     pub(super) chosen: Chosen,
+    /// Whether the store is asked what it costs.
+    pub(super) asks: bool,
 }
 
 impl DrawnRequest {
-    /// Whether anything is to be done for it: often none of a batch's items is drawn.
-    pub(crate) fn is_counted(&self, operation: Operation) -> bool {
-        !self.chosen.is_empty() || may_have_token(operation)
+    /// Whether the request is sent in another way than it came: often none of a batch's items is
+    /// drawn.
+    pub(crate) fn is_asked(&self, operation: Operation) -> bool {
+        self.asks || may_have_token(operation)
     }
 
     /// The request, or a call that it takes, on its way to the store.
@@ -33,11 +36,7 @@ impl DrawnRequest {
             may_have_token(operation)
                 && json::member(&body, "ClientRequestToken").is_ok_and(|token| token.is_some())
         };
-        if !self.chosen.is_empty() || repeats() {
-            AskedRequest::new(operation, body)
-        } else {
-            AskedRequest::unasked(body)
-        }
+        if self.asks || repeats() { AskedRequest::new(operation, body) } else { AskedRequest::unasked(body) }
     }
 }
 

@@ -83,13 +83,15 @@ impl Heat {
     /// of them is drawn. `now`: about.
     #[inline]
     pub(crate) fn draw(&self, operation: Operation, now: MonotonicInstant) -> Option<DrawnRequest> {
-        if most_items(operation) > 1 {
+        let is_for_many = most_items(operation) > 1;
+        let (draw, chosen) = if is_for_many {
             let draw = self.drawing.batch(millis(now));
-            Some(DrawnRequest { draw, chosen: self.choose(draw, operation) })
+            (draw, self.choose(draw, operation))
         } else {
-            let draw = self.drawing.request(millis(now))?;
-            Some(DrawnRequest { draw, chosen: Chosen::ALL })
-        }
+            (self.drawing.request(millis(now))?, Chosen::ALL)
+        };
+        let asks = !chosen.is_empty() && (accesses::has_to_ask(operation) || self.drawing.asks(draw));
+        Some(DrawnRequest { draw, chosen, asks })
     }
 
     /// The items of a request that are counted.
@@ -118,7 +120,7 @@ impl Heat {
     #[cold]
     pub(crate) fn count(
         &self,
-        DrawnRequest { draw, chosen }: DrawnRequest,
+        DrawnRequest { draw, chosen, asks }: DrawnRequest,
         (operation, body): (Operation, &[u8]),
         answer: &Result<Answer, Error>,
         figures: &[Bytes],
@@ -130,7 +132,7 @@ impl Heat {
         let now = env.now();
         let answer = answer.as_ref().map(|answer| &*answer.body);
         let recording = self.recording.get().filter(|recording| recording.draws());
-        let request = Answered { operation, body, answer, figures };
+        let request = Answered { operation, body, answer, asked: asks, figures };
         let found = self.find(request, chosen, now, recording.is_some());
         if found.is_empty() && draw.weight() > 1 {
             return;

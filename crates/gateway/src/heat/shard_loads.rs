@@ -49,7 +49,8 @@ impl CountedCalls<'_> {
         figures: Option<Bytes>,
     ) {
         if self.heat.lock().detector.measures_shards() {
-            self.count_shards(Answered { operation, body, answer, figures: figures.as_slice() });
+            let (asked, figures) = (self.drawn.asks, figures.as_slice());
+            self.count_shards(Answered { operation, body, answer, asked, figures });
         }
         self.figures.add(figures);
     }

@@ -18,15 +18,16 @@ pub use random::Draws;
 /// So many of a window are counted one by one. Below that the time that it takes is no matter;
 /// beyond it, one key of a percent still makes hundreds of drawn requests.
 const EXACT: u32 = 1_000;
-/// Of the other requests for one item one in so many is drawn. The store is asked what each that is
-/// drawn costs, which takes half as long again as counting it.
-const DRAWN_REQUESTS: u32 = 64;
-/// Of the other items of batches one in so many is drawn.
+/// Of the other requests for one item, and of the other items of batches, one in so many is drawn.
 const DRAWN: u32 = 32;
 /// From so many items of batches on, their number estimated, one in [`DRAWN_OF_MANY`] is drawn: to
 /// find one, the batch is read.
 const MANY: u32 = 16_000;
 const DRAWN_OF_MANY: u32 = 256;
+/// Of the requests that are drawn for others too, the store is asked of one in so many what it
+/// costs. That takes longer than to count it, and those that are all counted say what each key's
+/// requests cost.
+const ASKED: u32 = 8;
 
 /// How a request is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +134,11 @@ impl Drawing {
         Draw::Items(if over { 1 } else { self.items.load(Ordering::Relaxed) })
     }
 
+    /// Whether the store is to be asked what a request costs that is counted so.
+    pub fn asks(&self, draw: Draw) -> bool {
+        draw.weight() == 1 || self.draws.below(ASKED) == 0
+    }
+
     /// Draws the items of one request, which has at most `most`.
     pub fn choose(&self, draw: Draw, most: u32) -> Chosen {
         let Draw::Items(weight @ 2..) = draw else { return Chosen::ALL };
@@ -157,7 +163,7 @@ impl Drawing {
             Draw::Whole(_) => pace.requests = pace.requests.saturating_add(accesses),
             Draw::Items(weight) => pace.items = pace.items.saturating_add(accesses.saturating_mul(weight)),
         }
-        let requests = if pace.requests > EXACT { DRAWN_REQUESTS } else { 1 };
+        let requests = if pace.requests > EXACT { DRAWN } else { 1 };
         let items = if pace.items > MANY {
             DRAWN_OF_MANY
         } else if pace.items > EXACT {

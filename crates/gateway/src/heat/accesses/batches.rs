@@ -1,6 +1,7 @@
 //! Accesses of batches, of which some items may be left unprocessed.
 //!
-//! The store tells a cost for each table of a batch. Its items share it by their sizes.
+//! The store tells a cost for each table of a batch. Its items share it by their sizes. Where it was
+//! not asked, only the items that are counted are read.
 
 use heatsink_dynamo::capacity::{Consistency, read_units};
 use heatsink_dynamo::json;
@@ -29,15 +30,24 @@ pub(super) fn batch_get<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Opti
         let Some(table) = finder.named(name).filter(|_| !counted.is_empty()) else { continue };
         let left = of_table(unprocessed, name, "Keys");
         let items = of_table(responses, name, "");
-        let page = Page::of(&table, &items, keys.len() - left.len(), consistency(consistent));
+        let consistency = consistency(consistent);
+        let halves = Halves::of(consistency);
+        let page = finder
+            .asked
+            .then(|| Page::of(&table, &items, keys.len().saturating_sub(left.len()), consistency));
         let told = finder.told.table(&table.name).map(TableCapacity::total);
         for key in counted {
             let is_unprocessed = is_among(&left, key);
-            let (known, size) = match finder.fate.is_done() && !is_unprocessed {
-                true => page.cost(&table, key, told),
-                false => (Known::Nothing, 0),
+            let (known, sized, size) = match (finder.fate.is_done() && !is_unprocessed, &page) {
+                (false, _) => (Known::Nothing, None, 0),
+                (true, Some(page)) => page.cost(&table, key, told),
+                (true, None) => {
+                    let size = size_of(&table, &items, key);
+                    let units = thousandths(read_units(size, consistency));
+                    (Known::Sized(units), Some(units), size)
+                }
             };
-            finder.read(&table, key, &Read { at: 0, halves: page.halves, known, size, is_unprocessed });
+            finder.read(&table, key, &Read { at: 0, halves, known, sized, size, is_unprocessed });
         }
     }
     Some(())
@@ -49,7 +59,6 @@ struct Page<'a> {
     /// What they and the keys without an item are thought to cost together.
     sum: u64,
     least: u64,
-    halves: Halves,
 }
 
 struct ShownItem<'a> {
@@ -61,24 +70,22 @@ struct ShownItem<'a> {
 impl<'a> Page<'a> {
     /// `keys`: how many were read.
     fn of(table: &TableKeys, items: &[&'a [u8]], keys: usize, consistency: Consistency) -> Self {
-        let halves = Halves::of(consistency);
-        let least = halves.of_plain(UNIT);
-        let names = [table.partition.as_str(), table.sort.as_deref().unwrap_or_default()];
+        let least = Halves::of(consistency).of_plain(UNIT);
         let shown = |raw: &&'a [u8]| {
             let size = scan_item(raw, []).map_or(0, |item| item.bytes);
-            let key = json::attributes_of(raw, names).unwrap_or_default().map(|value| key_text(value?));
-            ShownItem { key, size, units: thousandths(read_units(size, consistency)) }
+            let units = thousandths(read_units(size, consistency));
+            ShownItem { key: key_of(table, raw), size, units }
         };
         let items: Vec<ShownItem<'_>> = items.iter().map(shown).collect();
         let absent = u64::try_from(keys.saturating_sub(items.len())).unwrap_or(u64::MAX);
         let sum = items.iter().map(|item| item.units).sum::<u64>() + absent * least;
-        Page { items, sum, least, halves }
+        Page { items, sum, least }
     }
 
-    /// The cost of the read of a key, and the size of its item. `told`: of the whole page.
-    fn cost(&self, table: &TableKeys, key: &[u8], told: Option<u64>) -> (Known, usize) {
-        let names = [table.partition.as_str(), table.sort.as_deref().unwrap_or_default()];
-        let wanted = json::attributes_of(key, names).unwrap_or_default().map(|value| key_text(value?));
+    /// The cost of the read of a key, what its item's size is to cost, and that size. `told`: of the
+    /// whole page.
+    fn cost(&self, table: &TableKeys, key: &[u8], told: Option<u64>) -> (Known, Option<u64>, usize) {
+        let wanted = key_of(table, key);
         let item = self.items.iter().find(|item| item.key == wanted);
         let (units, size) = item.map_or((self.least, 0), |item| (item.units, item.size));
         let known = match told {
@@ -90,8 +97,21 @@ impl<'a> Page<'a> {
                 Known::Told(Cost { units: share, deviation: share.abs_diff(units) })
             }
         };
-        (known, size)
+        (known, Some(units), size)
     }
+}
+
+/// The primary key of an item, or of a key.
+fn key_of<'a>(table: &TableKeys, raw: &'a [u8]) -> [Option<KeyText<'a>>; 2] {
+    let names = [table.partition.as_str(), table.sort.as_deref().unwrap_or_default()];
+    json::attributes_of(raw, names).unwrap_or_default().map(|value| key_text(value?))
+}
+
+/// The size of the item of that key; 0 where it is not among these.
+fn size_of(table: &TableKeys, items: &[&[u8]], key: &[u8]) -> usize {
+    let wanted = key_of(table, key);
+    let item = items.iter().find(|item| key_of(table, item) == wanted);
+    item.and_then(|item| scan_item(item, []).ok()).map_or(0, |item| item.bytes)
 }
 
 /// Adds those of a BatchWriteItem.
@@ -107,8 +127,15 @@ pub(super) fn batch_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Op
         };
         let left: Vec<&[u8]> =
             of_table(unprocessed, &name, "").into_iter().filter_map(|raw| Some(written(raw)?.1)).collect();
-        let written: Vec<(RequestKind, &[u8])> = requests.into_iter().map(written).collect::<Option<_>>()?;
         let refused = |item: &[u8]| !left.is_empty() && is_among(&left, item);
+        if !finder.asked {
+            for (request, at) in requests.into_iter().zip(places).filter(|(_, at)| chosen.has(*at)) {
+                let (kind, item) = written(request)?;
+                finder.write(&table, item, &Write::of_batch(at, kind, Known::Nothing, &[], refused(item)));
+            }
+            continue;
+        }
+        let written: Vec<(RequestKind, &[u8])> = requests.into_iter().map(written).collect::<Option<_>>()?;
         let writes: Vec<BatchedWrite<'_>> = written
             .into_iter()
             .map(|(kind, item)| BatchedWrite { kind, item, is_unprocessed: refused(item) })
@@ -121,9 +148,7 @@ pub(super) fn batch_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Op
             let known = known.get(nth).copied().unwrap_or(Known::Nothing);
             let of_indexes: Vec<Known> =
                 indexes.iter().map(|shares| shares.get(nth).copied().unwrap_or(Known::Nothing)).collect();
-            let halves = Halves::PLAIN;
-            let write = Write { at, kind, halves, known, adds: false, indexes: &of_indexes, is_unprocessed };
-            finder.write(&table, item, &write);
+            finder.write(&table, item, &Write::of_batch(at, kind, known, &of_indexes, is_unprocessed));
         }
     }
     Some(())

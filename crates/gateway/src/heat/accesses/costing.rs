@@ -25,6 +25,18 @@ pub(super) enum Known {
     Nothing,
 }
 
+impl Known {
+    /// By sizes, where they are known.
+    pub(super) fn sized(units: Option<u64>) -> Self {
+        units.map_or(Known::Nothing, Known::Sized)
+    }
+
+    /// What sizes show, where that is all that is known.
+    pub(super) fn as_sized(self) -> Option<u64> {
+        if let Known::Sized(units) = self { Some(units) } else { None }
+    }
+}
+
 /// How much dearer than its plain form a request is, in halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Halves(u64);
@@ -49,6 +61,10 @@ impl Halves {
         units * self.0 / 2
     }
 
+    const fn of_cost(self, plain: Cost) -> Cost {
+        Cost { units: self.of_plain(plain.units), deviation: self.of_plain(plain.deviation) }
+    }
+
     const fn to_plain(self, units: u64) -> u64 {
         units * 2 / self.0
     }
@@ -59,24 +75,39 @@ impl Halves {
 pub(super) enum Fared {
     /// It was carried out.
     Done,
+    /// The same, and the store was not asked what it cost.
+    Unasked,
     /// A condition refused it: it cost what the item costs that was there.
     Failed,
     /// It was refused, and cost nothing. It counts for what it asked for.
     Refused,
 }
 
-/// The cost of an access. Where it was carried out, it is learned.
-pub(super) fn price(costs: &mut Costs, of: CostOf<'_>, halves: Halves, fared: Fared, known: Known) -> Cost {
+/// The cost of an access. Where it was carried out and the store was asked, it is learned. `sized`:
+/// what sizes show.
+pub(super) fn price(
+    costs: &mut Costs,
+    of: CostOf<'_>,
+    halves: Halves,
+    fared: Fared,
+    known: Known,
+    sized: Option<u64>,
+) -> Cost {
     match (fared, known) {
         (Fared::Done, Known::Told(cost)) => {
-            costs.learn(of, halves.to_plain(cost.units));
+            costs.learn(of, halves.to_plain(cost.units), sized.map(|units| halves.to_plain(units)));
             cost
         }
         (Fared::Done, Known::Sized(units)) => {
-            costs.learn(of, halves.to_plain(units));
+            let plain = halves.to_plain(units);
+            costs.learn(of, plain, Some(plain));
             Cost { units, deviation: 0 }
         }
         (_, Known::Told(cost)) => cost,
+        (Fared::Unasked, _) => {
+            let plain = costs.estimate_sized(of, sized.map(|units| halves.to_plain(units)));
+            halves.of_cost(plain.unwrap_or(Cost { units: UNIT, deviation: 0 }))
+        }
         (fared, known) => {
             let least = if let (Fared::Failed, Known::Sized(units)) = (fared, known) { units } else { 0 };
             let cost = estimate(costs, of, halves, fared, known);
@@ -97,7 +128,7 @@ fn estimate(costs: &Costs, of: CostOf<'_>, halves: Halves, fared: Fared, known: 
         (None, Known::Sized(units)) => return Cost { units, deviation: 0 },
         (None, _) => costs.estimate(CostOf { key: None, ..of }).unwrap_or(Cost { units: UNIT, deviation: 0 }),
     };
-    Cost { units: halves.of_plain(plain.units), deviation: halves.of_plain(plain.deviation) }
+    halves.of_cost(plain)
 }
 
 /// One of several items of a table of which the store tells a cost together.
@@ -163,7 +194,8 @@ mod tests {
         let of = |kind, key| CostOf { part, kind, key: Some(key) };
         let mut costs = Costs::new(1);
         let update = RequestKind::Update;
-        let mut units = |of, halves, fared, known| price(&mut costs, of, halves, fared, known).units;
+        let mut units =
+            |of, halves, fared, known| price(&mut costs, of, halves, fared, known, known.as_sized()).units;
         assert_eq!(units(of(update, "a"), Halves::PLAIN, Fared::Refused, Known::Nothing), 1_000);
         assert_eq!(units(of(update, "a"), Halves::TRANSACTION, Fared::Done, told(120_000)), 120_000);
         assert_eq!(units(of(update, "a"), Halves::PLAIN, Fared::Refused, Known::Nothing), 60_000);

@@ -52,6 +52,8 @@ pub(super) struct Finder<'f, 'a> {
     pub(super) chosen: Chosen,
     pub(super) tables: &'f Tables,
     pub(super) costs: &'f Mutex<Costs>,
+    /// Whether the store was asked what it costs.
+    pub(super) asked: bool,
     /// What the store says that it cost.
     pub(super) told: &'f Told<'f>,
     pub(super) now: MonotonicInstant,
@@ -66,6 +68,8 @@ pub(super) struct Read {
     pub(super) at: usize,
     pub(super) halves: Halves,
     pub(super) known: Known,
+    /// What its size is to cost, where that is known.
+    pub(super) sized: Option<u64>,
     /// The item's size, in bytes; 0 where it is not known.
     pub(super) size: usize,
     /// The store left it for later.
@@ -84,6 +88,19 @@ pub(super) struct Write<'w> {
     /// beyond the last one.
     pub(super) indexes: &'w [Known],
     pub(super) is_unprocessed: bool,
+}
+
+impl<'w> Write<'w> {
+    /// One of a BatchWriteItem.
+    pub(super) fn of_batch(
+        at: usize,
+        kind: RequestKind,
+        known: Known,
+        indexes: &'w [Known],
+        is_unprocessed: bool,
+    ) -> Self {
+        Write { at, kind, halves: Halves::PLAIN, known, adds: false, indexes, is_unprocessed }
+    }
 }
 
 impl<'a> Finder<'_, 'a> {
@@ -123,14 +140,22 @@ impl<'a> Finder<'_, 'a> {
     }
 
     /// The cost of an access with that outcome.
-    pub(super) fn price(&self, of: CostOf<'_>, halves: Halves, outcome: Outcome, known: Known) -> Cost {
+    pub(super) fn price(
+        &self,
+        of: CostOf<'_>,
+        halves: Halves,
+        outcome: Outcome,
+        known: Known,
+        sized: Option<u64>,
+    ) -> Cost {
         let fared = match outcome {
-            Outcome::Done if self.fate.is_done() => Fared::Done,
+            Outcome::Done if self.fate.is_done() && self.asked => Fared::Done,
+            Outcome::Done if self.fate.is_done() => Fared::Unasked,
             Outcome::Done => Fared::Failed,
             _ => Fared::Refused,
         };
         let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
-        price(&mut costs, of, halves, fared, known)
+        price(&mut costs, of, halves, fared, known, sized)
     }
 
     /// What an access of that kind is thought to cost, by what was learned.
@@ -141,13 +166,24 @@ impl<'a> Finder<'_, 'a> {
         halves.of_plain(learned.map_or(UNIT, |cost| cost.units.max(UNIT)))
     }
 
+    /// Whether it was carried out, and the store was not asked what it cost.
+    fn is_unasked(&self) -> bool {
+        self.fate.is_done() && !self.asked
+    }
+
+    /// Whether it was learned what such an access costs.
+    fn learned(&self, part: PartId, kind: RequestKind) -> bool {
+        let costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        costs.estimate(CostOf { part, kind, key: None }).is_some()
+    }
+
     /// Adds a read of one item.
     pub(super) fn read(&mut self, table: &TableKeys, key: &'a [u8], read: &Read) -> Option<()> {
         let [partition] = json::attributes_of(key, [table.partition.as_str()]).ok()?;
         let (part, key_text) = (table.parts.read, key_text(doubted(table, partition)?));
         let outcome = self.outcome(read.at, read.is_unprocessed, table, None);
         let of = CostOf { part, kind: RequestKind::Get, key: text(key_text.as_ref()) };
-        let cost = self.price(of, read.halves, outcome, read.known);
+        let cost = self.price(of, read.halves, outcome, read.known, read.sized);
         self.found.push(Found {
             part,
             key: key_text,
@@ -171,16 +207,13 @@ impl<'a> Finder<'_, 'a> {
         let sort = table.sort.as_deref().unwrap_or_default();
         let [partition, sort] = json::attributes_of(item, [table.partition.as_str(), sort]).ok()?;
         let is_put = write.kind == RequestKind::Put;
-        let (size, sized) = if is_put { table.ratio.write(item) } else { (0, UNIT) };
-        let sized = write.halves.of_plain(sized);
-        let known = match write.known {
-            Known::Nothing if is_put => Known::Sized(sized),
-            known => known,
-        };
+        let (size, sized) = if is_put { table.ratio.write(item) } else { (0, 0) };
+        let sized = is_put.then(|| write.halves.of_plain(sized));
+        let known = if write.known == Known::Nothing { Known::sized(sized) } else { write.known };
         let outcome = self.outcome(write.at, write.is_unprocessed, table, None);
         let key = key_text(doubted(table, partition)?);
         let of = CostOf { part: table.parts.write, kind: write.kind, key: text(key.as_ref()) };
-        let cost = self.price(of, write.halves, outcome, known);
+        let cost = self.price(of, write.halves, outcome, known, sized);
         let found = Found {
             part: table.parts.write,
             key,
@@ -198,25 +231,29 @@ impl<'a> Finder<'_, 'a> {
         // What a condition refuses does not come to an index.
         let reaches_indexes = self.fate.is_done() || outcome != Outcome::Done;
         let has_indexes = table.indexes.iter().any(|index| !index.local);
-        let no_index = Found { sort: None, adds: None, ..found.clone() };
-        self.found.push(found);
         if !reaches_indexes || !has_indexes {
+            self.found.push(found);
             return Some(());
         }
+        let no_index = Found { sort: None, adds: None, ..found.clone() };
+        self.found.push(found);
         let members = if is_put { json::members(item).ok()? } else { Vec::new() };
         let value = |name: &str| members.iter().find(|(member, _)| member == name).map(|(_, value)| *value);
         for (nth, index) in table.indexes.iter().enumerate().filter(|(_, index)| !index.local) {
             let holds = is_put && index.attributes.iter().all(|name| value(name).is_some());
+            let sized = sized.filter(|_| holds);
             let known = match write.indexes.get(nth) {
                 Some(told @ Known::Told(_)) => *told,
-                _ if holds => Known::Sized(sized),
+                _ if holds => Known::sized(sized),
+                // Nobody knows which value it had, but what such writes cost in the index.
+                _ if self.is_unasked() && self.learned(index.parts.write, write.kind) => Known::Nothing,
                 _ => continue,
             };
             let key = index.partition.as_deref().filter(|_| holds).and_then(value).and_then(key_text);
             let part = index.parts.write;
             let outcome = self.outcome(write.at, write.is_unprocessed, table, Some(index));
             let of = CostOf { part, kind: write.kind, key: text(key.as_ref()) };
-            let cost = self.price(of, write.halves, outcome, known);
+            let cost = self.price(of, write.halves, outcome, known, sized);
             // A put that changes nothing of what an index has writes nothing there.
             if cost.units == 0 {
                 continue;

@@ -42,6 +42,8 @@ pub(super) struct Answered<'a> {
     pub(super) operation: Operation,
     pub(super) body: &'a [u8],
     pub(super) answer: Result<&'a [u8], &'a Error>,
+    /// Whether the store was asked what it costs.
+    pub(super) asked: bool,
     /// What the store says that its calls cost: values of `ConsumedCapacity`.
     pub(super) figures: &'a [Bytes],
 }
@@ -62,8 +64,17 @@ pub(super) fn find<'a>(request: Answered<'a>, chosen: Chosen, by: Finding<'_>) -
     if let Some(fate) = Fate::of(request.answer) {
         let told = Told::read(request.figures);
         let Finding { tables, costs, now, recorded } = by;
-        let mut finder =
-            Finder { fate, chosen, tables, costs, told: &told, now, recorded, found: &mut found };
+        let mut finder = Finder {
+            fate,
+            chosen,
+            tables,
+            costs,
+            asked: request.asked,
+            told: &told,
+            now,
+            recorded,
+            found: &mut found,
+        };
         // What is not well-formed was refused, and is not found here either.
         let _ = collect(&mut finder, request.operation, request.body);
     }
@@ -79,10 +90,10 @@ fn collect<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: &'a [u8]
             let table = finder.table(table?)?;
             let consistency = consistency(consistent);
             let (size, units) = table.ratio.read_item(finder.fate.answer(), consistency);
-            let sized = if finder.fate.is_done() { Known::Sized(units) } else { Known::Nothing };
-            let known = finder.told_alone(&table).unwrap_or(sized);
+            let sized = finder.fate.is_done().then_some(units);
+            let known = finder.told_alone(&table).unwrap_or(Known::sized(sized));
             let halves = Halves::of(consistency);
-            finder.read(&table, key?, &Read { at: 0, halves, known, size, is_unprocessed: false })
+            finder.read(&table, key?, &Read { at: 0, halves, known, sized, size, is_unprocessed: false })
         }
         Operation::PutItem => write(finder, RequestKind::Put, body),
         Operation::UpdateItem => write(finder, RequestKind::Update, body),
@@ -123,6 +134,19 @@ fn failed(finder: &Finder<'_, '_>, table: &TableKeys, kind: RequestKind, item: &
     let before = scan_item(&there, []).ok()?.bytes;
     let after = if kind == RequestKind::Put { table.ratio.write(item).0 } else { 0 };
     Some(Known::Told(Cost { units: thousandths(write_units(before, after)), deviation: 0 }))
+}
+
+/// Whether the costs of requests of that kind are hard to tell if the store does not: of those for
+/// several items and tables in one, and of statements.
+pub(super) const fn has_to_ask(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::ExecuteStatement
+            | Operation::BatchExecuteStatement
+            | Operation::ExecuteTransaction
+            | Operation::TransactGetItems
+            | Operation::TransactWriteItems
+    )
 }
 
 /// The most items of a request.

@@ -52,13 +52,13 @@ pub(super) fn find<'a>(finder: &mut Finder<'_, 'a>, operation: Operation, body: 
     };
     let key = key.and_then(key_text);
     let outcome = finder.outcome(0, false, &table, index);
+    let sized = finder.fate.is_done().then_some(units);
     let known = match finder.told.table(&table.name) {
         Some(told) => Known::Told(Cost { units: told.total(), deviation: 0 }),
-        None if finder.fate.is_done() => Known::Sized(units),
-        None => Known::Nothing,
+        None => Known::sized(sized),
     };
     let of = CostOf { part, kind, key: text(key.as_ref()) };
-    let cost = finder.price(of, Halves::of(consistency), outcome, known);
+    let cost = finder.price(of, Halves::of(consistency), outcome, known, sized);
     finder.found.push(Found {
         part,
         key,

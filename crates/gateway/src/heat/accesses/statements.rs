@@ -140,9 +140,10 @@ fn known(finder: &Finder<'_, '_>, stated: &[Stated]) -> Vec<Known> {
 }
 
 fn add(finder: &mut Finder<'_, '_>, one: Stated, known: Known) {
-    let Stated { at, table, index, key, kind, halves, part, is_throttled, .. } = one;
+    let Stated { at, table, index, key, kind, halves, part, is_throttled, member } = one;
+    let sized = member.is_sized.then_some(member.units);
     let outcome = finder.outcome(at, is_throttled, &table, index.and_then(|index| table.indexes.get(index)));
-    let cost = finder.price(CostOf { part, kind, key: text(key.as_ref()) }, halves, outcome, known);
+    let cost = finder.price(CostOf { part, kind, key: text(key.as_ref()) }, halves, outcome, known, sized);
     let reads = kind == RequestKind::Select;
     let found = Found {
         part,

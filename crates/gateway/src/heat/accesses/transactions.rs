@@ -31,11 +31,12 @@ pub(super) fn get<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()>
     }
     let known = by_table(finder, gets.iter().map(|(table, _, _, member)| (table.as_deref(), *member)));
     let chosen = finder.chosen;
-    for (at, ((table, key, size, _), known)) in
+    for (at, ((table, key, size, member), known)) in
         gets.iter().zip(known).enumerate().filter(|(at, _)| chosen.has(*at))
     {
         let Some(table) = table else { continue };
-        finder.read(table, key, &Read { at, halves, known, size: *size, is_unprocessed: false });
+        let sized = member.is_sized.then_some(member.units);
+        finder.read(table, key, &Read { at, halves, known, sized, size: *size, is_unprocessed: false });
     }
     Some(())
 }
