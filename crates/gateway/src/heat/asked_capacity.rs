@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes, BytesMut};
 use heatsink_dynamo::{Error, Operation, json};
 
 const MEMBER: &str = "ReturnConsumedCapacity";
@@ -62,10 +62,11 @@ impl AskedRequest {
             return (Ok(answer), None);
         }
         let Some(value) = figures(&answer) else { return (Ok(answer), None) };
-        let told = answer.slice(value.clone());
+        // A copy, so that the answer is not held by two.
+        let told = answer.get(value.clone()).map(Bytes::copy_from_slice);
         match self.asks {
-            Asks::Gateway => (Ok(without(&answer, value)), Some(told)),
-            _ => (Ok(answer), Some(told)),
+            Asks::Gateway => (Ok(without(answer, &value)), told),
+            _ => (Ok(answer), told),
         }
     }
 }
@@ -152,28 +153,45 @@ fn near_end(answer: &[u8]) -> Option<Range<usize>> {
 }
 
 /// The answer without the member that has this value.
-fn without(answer: &Bytes, value: Range<usize>) -> Bytes {
-    cut(answer, &value).unwrap_or_else(|| {
+fn without(answer: Bytes, value: &Range<usize>) -> Bytes {
+    let Some(member) = member_of(&answer, value) else {
         // The name is written with escapes.
-        json::splice_members(answer, &[(ANSWERED, None)]).map_or_else(|_| answer.clone(), Bytes::from)
-    })
+        return json::splice_members(&answer, &[(ANSWERED, None)]).map_or(answer, Bytes::from);
+    };
+    match answer.try_into_mut() {
+        Ok(own) => cut(own, member).freeze(),
+        Err(shared) => {
+            let (before, after) = (shared.get(..member.start), shared.get(member.end..));
+            Bytes::from([before.unwrap_or_default(), after.unwrap_or_default()].concat())
+        }
+    }
 }
 
-fn cut(answer: &[u8], value: &Range<usize>) -> Option<Bytes> {
+/// Where the member is that has this value, with one of the commas beside it.
+fn member_of(answer: &[u8], value: &Range<usize>) -> Option<Range<usize>> {
     let (before, after) = (answer.get(..value.start)?.trim_ascii_end(), answer.get(value.end..)?);
     let before = before.strip_suffix(b":")?.trim_ascii_end().strip_suffix(b"\"")?;
     let before = before.strip_suffix(ANSWERED.as_bytes())?.strip_suffix(b"\"")?;
-    let (before, after) = match before.trim_ascii_end().strip_suffix(b",") {
-        Some(before) => (before, after),
-        None => match after.trim_ascii_start().strip_prefix(b",") {
-            Some(after) => (before, after),
-            None => (before, after),
-        },
-    };
-    let mut kept = Vec::with_capacity(before.len() + after.len());
-    kept.extend_from_slice(before);
-    kept.extend_from_slice(after);
-    Some(Bytes::from(kept))
+    if let Some(before) = before.trim_ascii_end().strip_suffix(b",") {
+        return Some(before.len()..value.end);
+    }
+    let rest = after.trim_ascii_start();
+    let rest = rest.strip_prefix(b",").unwrap_or(rest);
+    Some(before.len()..answer.len() - rest.len())
+}
+
+/// The bytes without that range. What is moved is the shorter one of what is before and behind it:
+/// of a long page the figures come first or last.
+fn cut(mut bytes: BytesMut, gone: Range<usize>) -> BytesMut {
+    let (before, after) = (gone.start, bytes.len() - gone.end);
+    if before <= after {
+        bytes.copy_within(..gone.start, gone.len());
+        bytes.advance(gone.len());
+    } else {
+        bytes.copy_within(gone.end.., gone.start);
+        bytes.truncate(before + after);
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -186,8 +204,34 @@ mod tests {
 
     fn taken(request: &AskedRequest, answer: &str) -> (String, Option<String>) {
         let text = |bytes: Bytes| String::from_utf8(bytes.into()).unwrap();
-        let (answer, told) = request.answered(Ok(Bytes::copy_from_slice(answer.as_bytes())));
-        (text(answer.unwrap()), told.map(text))
+        let bytes = Bytes::copy_from_slice(answer.as_bytes());
+        let held = bytes.clone();
+        let (copied, _) = request.answered(Ok(bytes));
+        assert_eq!(held, answer, "another one holds it");
+        let (cut, told) = request.answered(Ok(Bytes::copy_from_slice(answer.as_bytes())));
+        let (cut, copied) = (text(cut.unwrap()), text(copied.unwrap()));
+        assert_eq!(cut, copied);
+        (cut, told.map(text))
+    }
+
+    #[test]
+    fn a_page_that_nobody_else_holds_is_not_copied() {
+        let request = AskedRequest::new(Operation::Query, Bytes::from_static(br#"{"TableName":"t"}"#));
+        let items = format!(r#""Items":[{}]"#, vec![r#"{"a":{"S":"b"}}"#; 1_000].join(","));
+        for answer in [
+            format!(r#"{{"ConsumedCapacity":{FIGURES},{items}}}"#),
+            format!(r#"{{{items},"ConsumedCapacity":{FIGURES}}}"#),
+        ] {
+            let answer = Bytes::from(answer);
+            let place = answer.as_ptr() as usize..answer.as_ptr() as usize + answer.len();
+            let (kept, told) = request.answered(Ok(answer));
+            let kept = kept.unwrap();
+            assert_eq!(
+                (&*kept, told.as_deref()),
+                (format!("{{{items}}}").as_bytes(), Some(FIGURES.as_bytes()))
+            );
+            assert!(place.contains(&(kept.as_ptr() as usize)));
+        }
     }
 
     #[test]
