@@ -33,7 +33,6 @@ pub mod verify;
 pub use automatic::{Acts, Automatic, HeatSource};
 pub use direction::Direction;
 pub use error::WorkerError;
-pub use key::ask::{AskedBy, AskedTogether};
 pub use key::logical_key::Key;
 pub use key::prepare::{DEFAULT_RATE, Plan, ReshardOptions};
 pub use key::report::ReshardReport;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::executor::block_on;
 use heatsink_control::KeyRecord;
-use heatsink_control::reshard_intent::EndedAs;
+use heatsink_control::reshard_intent::{EndedAs, Request};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
 use heatsink_layout::Phase;
-use heatsink_workers::{AskedBy, Pace, TableContext};
+use heatsink_workers::{Pace, TableContext};
 use serde_json::json;
 
 use super::town::{RULES, Town};
@@ -28,10 +28,19 @@ fn ask(town: &Town, keys: &[String], rate: u32) {
     let rules = &town.rules;
     let context =
         block_on(TableContext::read(town.raw.clone(), Arc::new(RealEnv), rules, "Scores", false)).unwrap();
-    let wanted: Vec<_> = keys.iter().map(|key| (key.clone().into_bytes(), 4.into())).collect();
-    let by = AskedBy { by: "test".to_owned(), rate, streams_confirmed: false };
-    let told = block_on(context.ask_together(&wanted, &by)).unwrap();
-    assert_eq!((told.asked.len(), told.already.len(), told.refused.len()), (keys.len(), 0, 0));
+    for (nth, key) in (0..).zip(keys) {
+        let request = Request {
+            layout: context.in_full(key.as_bytes(), &4.into()),
+            rate,
+            streams_confirmed: false,
+            by: "test".to_owned(),
+            // In the order of the list, also where a clock stands still.
+            asked: RealEnv.unix_millis() + nth,
+        };
+        let subject = (key.as_bytes(), context.key_type()).into();
+        let intent = block_on(context.registry().ask((context.id(), "Scores"), subject, request)).unwrap();
+        assert!(intent.is_some(), "{key}");
+    }
 }
 
 /// Whether the key's new slots take its writes.
@@ -155,21 +164,4 @@ fn a_key_and_one_under_the_name_of_its_shard_never_both_move() {
     assert!(ended.iter().any(|(how, _)| *how == EndedAs::Stopped), "{ended:?}");
     let spread = pair.iter().filter(|key| town.shards(key) == 4).count();
     assert!(spread <= 1, "{ended:?}");
-}
-
-#[test]
-fn a_key_that_cannot_have_it_is_refused_by_name_and_the_others_are_asked_for() {
-    let town = Town::new(RULES);
-    let rules = &town.rules;
-    let context =
-        block_on(TableContext::read(town.raw.clone(), Arc::new(RealEnv), rules, "Scores", false)).unwrap();
-    let long = vec![b'k'; 2_047];
-    let wanted = vec![(b"a".to_vec(), 4.into()), (long.clone(), 4.into()), (b"b".to_vec(), 8.into())];
-    let by = AskedBy { by: "test".to_owned(), rate: 1_000, streams_confirmed: false };
-    let told = block_on(context.ask_together(&wanted, &by)).unwrap();
-    let asked: Vec<String> = told.asked.iter().map(|intent| intent.key_text()).collect();
-    assert_eq!(asked, ["a", "b"]);
-    assert!(matches!(&*told.refused, [(key, why)] if *key == long && why.contains("too long")));
-    let again = block_on(context.ask_together(&wanted, &by)).unwrap();
-    assert_eq!((again.asked.len(), again.already), (0, vec![b"a".to_vec(), b"b".to_vec()]));
 }

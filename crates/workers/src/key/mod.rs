@@ -11,7 +11,6 @@
 //! Not here: in which order that is right (`heatsink_reshard`), what clients' requests become
 //! meanwhile (`route`), how a record becomes known (`control`).
 
-pub(crate) mod ask;
 pub(crate) mod logical_key;
 mod mover;
 mod place;
