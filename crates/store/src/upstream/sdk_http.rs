@@ -101,13 +101,23 @@ impl HttpConnector for Pool {
     }
 }
 
+/// The first of an error and its causes that is of this type.
+fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(found) = cause.downcast_ref() {
+            return Some(found);
+        }
+        next = cause.source();
+    }
+    None
+}
+
 /// A failure as AWS's crates judge whether to try again: the connection broke, was late, or could
 /// not be made.
 fn failure(error: Box<dyn Error + Send + Sync>) -> ConnectorError {
-    let causes =
-        || std::iter::successors(Some(&*error as &(dyn Error + 'static)), |error| (**error).source());
-    let io = causes().find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    let http = causes().find_map(|cause| cause.downcast_ref::<hyper::Error>());
+    let io = cause::<std::io::Error>(&*error);
+    let http = cause::<hyper::Error>(&*error);
     if io.is_some_and(|io| io.kind() == std::io::ErrorKind::TimedOut) {
         return ConnectorError::timeout(error);
     }
