@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use heatsink_dynamo::{Error, Fault, Operation};
+use heatsink_dynamo::{Code, Error, Fault, Operation};
 use heatsink_route::Plan;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
@@ -37,6 +37,7 @@ pub(crate) struct Metrics {
     partial: Counter,
     too_costly: Counter,
     unplanned: Counter,
+    denied: Counter,
 }
 
 impl Metrics {
@@ -56,6 +57,7 @@ impl Metrics {
             partial: counter!("heatsink_partial_answers_total"),
             too_costly: counter!("heatsink_too_costly_requests_total"),
             unplanned: plan("refused"),
+            denied: counter!("heatsink_refused_total", "limit" => "rights"),
         }
     }
 
@@ -98,6 +100,14 @@ impl Metrics {
     pub(crate) fn unplanned(&self, error: &Error) {
         if error.fault() == Fault::Client && !error.retryable() {
             self.unplanned.increment(1);
+        }
+    }
+
+    /// A request was refused before it was planned: its client may not do it, or it cannot be judged.
+    pub(crate) fn unjudged(&self, error: &Error) {
+        match error.code {
+            Code::AccessDeniedException => self.denied.increment(1),
+            _ => self.unplanned(error),
         }
     }
 

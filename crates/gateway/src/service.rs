@@ -158,7 +158,11 @@ impl Service {
             // Apart, so that the future of a request that nobody watches stays small.
             return Box::pin(self.call_watched(operation, body, sent, caller)).await;
         }
-        let answer = self.answer_caller(operation, body, sent, caller).await;
+        let answer = match caller {
+            None => self.answer_whole(operation, body, sent, None).await,
+            // Apart, as above.
+            Some(_) => Box::pin(self.answer_caller(operation, body, sent, caller)).await,
+        };
         self.metrics.answered(operation, answer.as_ref().err());
         answer
     }
@@ -263,7 +267,7 @@ impl Service {
         if let Some(caller) = caller {
             let store = &*self.planner.store;
             let judged = Box::pin(self.rights.check(caller, store, env, operation, &body)).await;
-            judged.inspect_err(|error| self.metrics.unplanned(error))?;
+            judged.inspect_err(|error| self.metrics.unjudged(error))?;
         }
 
         // Plan. Before anything is sent: a wrong request costs the store nothing, and the pass that

@@ -195,10 +195,10 @@ fn no_secret_stands_in_what_is_told_written_or_logged() {
     for path in ["/_heatsink/metrics", "/_heatsink/heat?table=scores", "/_heatsink/gateways"] {
         shown.push(server.ask(path).1);
     }
-    assert!(
-        shown.iter().any(|text| text.contains("heatsink_refused_total{limit=\"signature\"}")),
-        "it is counted"
-    );
+    for counted in ["signature", "rights"] {
+        let line = format!("heatsink_refused_total{{limit=\"{counted}\"}}");
+        assert!(shown.iter().any(|text| text.contains(&line)), "{counted} is counted");
+    }
     let (code, stderr) = server.stop("TERM");
     assert_eq!(code, Some(0));
     assert!(stderr.contains("\"client\":\"team\""), "the log of requests says who asks: {stderr}");
