@@ -152,7 +152,7 @@ fn clients_are_served_by_their_signatures_and_rights_and_operators_as_before() {
 
     // Operators are none of the clients.
     assert_eq!(server.ask("/_heatsink/gateways").0, 200);
-    let status = run(&["reshard", "status", "board", "team1#a", "--server", &server.endpoint()]);
+    let status = run(&["reshard", "status", "board", "--server", &server.endpoint()]);
     assert_eq!(status.status.code(), Some(0), "{}", String::from_utf8_lossy(&status.stderr));
     assert_eq!(server.stop("TERM").0, Some(0));
     std::fs::remove_dir_all(folder).unwrap();
