@@ -71,7 +71,10 @@ fn the_banner_says_where_there_is_no_file() {
     let place = TestDir::new("none");
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["--listen", "127.0.0.1:0"]] {
         let server = Server::start(&place, arguments);
-        assert_eq!(server.banner["rules"], json!({ "file": null, "rules": [], "automatic": [] }));
+        assert_eq!(
+            server.banner["rules"],
+            json!({ "file": null, "rules": [], "automatic": [], "clients": [] })
+        );
         assert_eq!(shards_in_force(&server), 0);
     }
     let said = banner(&place);
