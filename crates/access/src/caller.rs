@@ -12,16 +12,8 @@ use serde_json::Value as Json;
 
 use crate::access::{Access, Asked, Resource};
 use crate::asked;
+use crate::facts::TableFacts;
 use crate::rights::{Judgement, Rights};
-
-/// What is known of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableFacts {
-    /// The name of its partition key attribute.
-    pub partition_key: String,
-    /// Its ARN, if the store says.
-    pub arn: Option<String>,
-}
 
 /// A client that has signed a request.
 #[derive(Clone, Debug)]

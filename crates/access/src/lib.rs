@@ -12,11 +12,13 @@ mod actions;
 mod asked;
 mod caller;
 mod clients;
+mod facts;
 mod globs;
 mod policy;
 mod rights;
 pub mod secret_file;
 
-pub use caller::{Caller, Request, TableFacts};
+pub use caller::{Caller, Request};
 pub use clients::Clients;
+pub use facts::TableFacts;
 pub use heatsink_signature::{BodyHasher, Claim, Scope};

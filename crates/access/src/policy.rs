@@ -130,10 +130,9 @@ fn resource(text: &str, region: &str, account: &mut Option<String>) -> Result<Op
         return Err("expected an ARN of DynamoDB".to_owned());
     }
     // This gateway stands for one account, whose number it need not know.
-    if !owner.contains(['*', '?']) && !owner.is_empty() {
-        if account.get_or_insert_with(|| owner.to_owned()) != owner {
-            return Err("it is of another account than those before it; a gateway stands for one".to_owned());
-        }
+    let is_named = !owner.contains(['*', '?']) && !owner.is_empty();
+    if is_named && account.get_or_insert_with(|| owner.to_owned()) != owner {
+        return Err("it is of another account than those before it; a gateway stands for one".to_owned());
     }
     Ok(is_like(of, region).then(|| Resources::Paths(Glob::new(path))))
 }

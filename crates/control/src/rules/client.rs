@@ -240,10 +240,10 @@ pub(super) fn client(
 ) -> Result<ClientSettings, RulesError> {
     let whole = raw.span().start..raw.span().start;
     let raw = raw.into_inner();
-    for given in [&raw.secret, &raw.session_token].into_iter().flatten() {
+    // Where it stands is named, not what stands there.
+    if let Some(given) = raw.secret.as_ref().or(raw.session_token.as_ref()) {
         let problem = "secrets do not stand in this file: put it into a file that only this user can read, \
                        or into a variable, and name that (secret_file, secret_env, session_token_file, session_token_env)";
-        // Its heading is named, not what stands there.
         return Err(fault(given.span(), problem.to_owned()));
     }
     let mut places = Places { file: file.into(), number, line, fields: BTreeMap::new() };
