@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use crate::access::{Access, Asked, Resource};
 use crate::asked;
 use crate::facts::TableFacts;
-use crate::rights::{Judgement, Rights};
+use crate::rights::{Judgement, On, Rights};
 
 /// A client that has signed a request.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Caller {
         self.judge(&accesses, None)?;
         let needs_facts = |access: &&Access| {
             let has_arn = matches!(&access.resource, Resource::Table { arn: Some(_), .. });
-            has_arn || access.keys == Asked::Unread
+            has_arn || access.keys == Asked::Unread || access.attributes == Asked::Unread
         };
         let tables = accesses.iter().filter(needs_facts).filter_map(Access::table);
         request.tables = tables.map(str::to_owned).collect();
@@ -133,11 +133,14 @@ impl Request<'_> {
     }
 
     fn accesses(&self, facts: Option<&HashMap<String, TableFacts>>) -> Vec<Access> {
-        let looks_at_keys =
-            self.caller.rights.as_ref().is_some_and(|rights| rights.look_at(crate::rights::On::Keys));
-        // Where nothing is said of keys their names need not be known.
+        let looks_at_names = self
+            .caller
+            .rights
+            .as_ref()
+            .is_some_and(|rights| rights.look_at(On::Keys) || rights.look_at(On::Attributes));
+        // Where nothing is said of keys and attributes the names of keys need not be known.
         let nothing = HashMap::new();
-        let facts = if looks_at_keys { facts } else { Some(&nothing) };
+        let facts = if looks_at_names { facts } else { Some(&nothing) };
         let accesses = asked::accesses(self.operation, &self.body, self.raw, facts);
         match accesses.is_empty() {
             true => vec![Access::whole(self.operation.name(), Resource::Account)],

@@ -91,6 +91,15 @@ impl Resources {
     }
 }
 
+impl Resources {
+    /// Whether it may be that: what cannot be told may be of each table. What is of the account for
+    /// certain is of none.
+    fn may_match(&self, action: &str, resource: &Resource) -> bool {
+        let is_untold = matches!(resource, Resource::Account) && !HARMLESS.contains(&action);
+        is_untold || self.matches(action, resource)
+    }
+}
+
 impl Condition {
     /// Whether it is certain to hold.
     fn holds(&self, access: &Access) -> bool {
@@ -136,7 +145,10 @@ enum Of<'a> {
 impl Statement {
     fn is_about(&self, access: &Access) -> bool {
         self.actions.contains(&access.action)
-            && self.resources.iter().any(|one| one.matches(access.action, &access.resource))
+            && self.resources.iter().any(|one| match self.allows {
+                true => one.matches(access.action, &access.resource),
+                false => one.may_match(access.action, &access.resource),
+            })
     }
 
     fn applies(&self, access: &Access) -> bool {

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use heatsink_access::{Caller, TableFacts};
-use heatsink_dynamo::{Code, Error, Operation, TableSchema, json};
+use heatsink_dynamo::{Code, Error, IndexSchema, Operation, TableSchema, json};
 use heatsink_env::{Env, MonotonicInstant};
+use heatsink_route::names_of_page;
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -76,10 +77,17 @@ impl Rights {
                 }
                 _ => error,
             })?;
-        let partition_key = TableSchema::from_description(&described)?.key.partition.name;
+        let schema = TableSchema::from_description(&described)?;
         let arn = json::member(&described, "Table").ok().flatten();
         let arn = arn.and_then(|table| json::string(json::member(table, "TableArn").ok()??).ok());
-        let facts = TableFacts { partition_key, arn: arn.map(|arn| arn.into_owned()) };
+        let of_index =
+            |index: &IndexSchema| (index.name.clone(), index.key.names().map(str::to_owned).collect());
+        let facts = TableFacts {
+            keys: schema.key.names().map(str::to_owned).collect(),
+            index_keys: schema.indexes.iter().map(of_index).collect(),
+            partition_key: schema.key.partition.name,
+            arn: arn.map(|arn| arn.into_owned()),
+        };
         let mut known = known();
         if known.len() >= MOST {
             known.clear();
@@ -131,13 +139,10 @@ pub(crate) enum Next {
 }
 
 impl<'a> VisibleTables<'a> {
-    /// A walk for that request; `None` for a wrong limit, which is the store's to refuse.
-    pub(crate) fn new(caller: &'a Caller, body: &[u8]) -> Option<Self> {
-        let limit = match json::member(body, "Limit").ok()? {
-            None | Some(b"null") => PAGE,
-            Some(limit) => serde_json::from_slice(limit).ok()?,
-        };
-        (1..=PAGE).contains(&limit).then(|| VisibleTables { caller, limit, names: Vec::new() })
+    /// A walk for that request. What is wrong with its limit is the store's to refuse.
+    pub(crate) fn new(caller: &'a Caller, body: &[u8]) -> Self {
+        let limit = names_of_page(json::member(body, "Limit").ok().flatten());
+        VisibleTables { caller, limit, names: Vec::new() }
     }
 
     /// Takes a page.

@@ -196,9 +196,8 @@ impl Service {
         let Some(caller) = caller else { return self.answer_whole(operation, body, sent, None).await };
         let body = rights::with_own_token(caller, operation, body);
         let restricted = Some(caller).filter(|caller| caller.is_restricted());
-        if let (Some(caller), Operation::ListTables) = (restricted, operation)
-            && let Some(mut visible) = VisibleTables::new(caller, &body)
-        {
+        if let (Some(caller), Operation::ListTables) = (restricted, operation) {
+            let mut visible = VisibleTables::new(caller, &body);
             let mut asked = body;
             loop {
                 let page = Box::pin(self.answer_whole(operation, asked, sent, restricted)).await?;

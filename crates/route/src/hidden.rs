@@ -37,24 +37,28 @@ pub(crate) fn refuse(operation: Operation, name: &str) -> Error {
 
 /// The most names that DynamoDB gives in one page of `ListTables`, and how many it gives without a
 /// `Limit` (AWS API reference, `ListTables`).
-const MOST_NAMES: usize = 100;
+const MOST_NAMES: u8 = 100;
 
 /// The plan of `ListTables`: hidden names are left out, and the page is filled up from the next
 /// one. A full page is followed by a look ahead, since only hidden names may be left.
 pub(crate) fn list_tables(body: &Bytes, hidden: &Arc<[String]>) -> Result<Plan, Error> {
     let request = Request::read(body)?;
-    let limit = request.get("Limit").map_or(Some(MOST_NAMES), |raw| serde_json::from_slice(raw).ok());
-    match limit.filter(|limit| (1..=MOST_NAMES).contains(limit)) {
-        Some(limit) if !hidden.is_empty() => {
-            Ok(Plan::Single(Box::new(ListTables { body: body.clone(), hidden: Arc::clone(hidden), limit })))
-        }
-        // A wrong limit is the store's to refuse.
-        _ => Ok(Plan::Forward {
-            operation: Operation::ListTables,
-            body: body.clone(),
-            why: "nothing is hidden",
-        }),
+    if hidden.is_empty() {
+        let why = "nothing is hidden";
+        return Ok(Plan::Forward { operation: Operation::ListTables, body: body.clone(), why });
     }
+    let limit = names_of_page(request.get("Limit"));
+    Ok(Plan::Single(Box::new(ListTables { body: body.clone(), hidden: Arc::clone(hidden), limit })))
+}
+
+/// How many names a page of `ListTables` has at most, by the request's `Limit`. Stores take numbers
+/// that are not whole, and cut them. A wrong limit is the store's to refuse; where it does not, its
+/// page is no larger than any.
+pub fn names_of_page(limit: Option<&[u8]>) -> usize {
+    let limit: Option<f64> = limit.and_then(|raw| serde_json::from_slice(raw).ok());
+    let limit = limit.filter(|limit| *limit < f64::from(MOST_NAMES) + 1.0);
+    let names = limit.and_then(|limit| (1..=MOST_NAMES).rev().find(|names| f64::from(*names) <= limit));
+    usize::from(names.unwrap_or(MOST_NAMES))
 }
 
 struct ListTables {

@@ -51,6 +51,7 @@ mod streams;
 mod tables;
 
 pub use calls::{Answer, Calls, PhysicalCall, Round, Take, Target};
+pub use hidden::names_of_page;
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
 pub use refusal::name_rules;
 pub use router::Router;

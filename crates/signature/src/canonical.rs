@@ -10,7 +10,7 @@ use crate::body::BodyHash;
 use crate::text::{push, push_hex};
 
 /// A canonical request that is being written.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Canonical(String);
 
 impl Canonical {

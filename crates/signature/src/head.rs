@@ -1,6 +1,8 @@
 //! What the head of a request claims, and the rules that a head has to keep before anything is
 //! computed. Each rule closes a way to give one signature two meanings.
 
+use std::fmt;
+
 use heatsink_dynamo::Error;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, HOST};
 use http::request::Parts;
@@ -21,7 +23,6 @@ const CONTENT_HASH: HeaderName = HeaderName::from_static("x-amz-content-sha256")
 const OF_AWS: &str = "x-amz-";
 
 /// What a head claims. It is not yet believed.
-#[derive(Debug)]
 pub struct Claim<'a> {
     pub(crate) authorization: Authorization<'a>,
     /// `X-Amz-Date`.
@@ -30,6 +31,13 @@ pub struct Claim<'a> {
     pub(crate) token: Option<&'a HeaderValue>,
     /// The canonical request but for the hash of the body.
     pub(crate) canonical: Canonical,
+}
+
+/// Not what is signed: a session token is in it.
+impl fmt::Debug for Claim<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Claim").field(&self.authorization.scope.access_key).finish()
+    }
 }
 
 /// Reads a head that arrived at `now`, in seconds since 1970, at a server of `region`.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use heatsink_dynamo::expression::{Assigned, Bindings, Checks, Condition, Kind, Path, Projection, Update};
 use serde_json::Value as Json;
 
-use crate::access::Asked;
+use super::keys::Facts;
+use crate::access::{Asked, Resource};
 
 /// Members whose own members are named after attributes.
 const BY_NAME: [&str; 6] =
@@ -123,6 +124,24 @@ impl Attributes {
         if select.starts_with("ALL") {
             self.add_all();
         }
+    }
+
+    /// What the position of a page holds, whatever is selected: the keys of the item that it stands
+    /// at.
+    pub(crate) fn with_position(
+        mut self,
+        facts: Facts<'_>,
+        resource: &Resource,
+        index: Option<&str>,
+    ) -> Asked {
+        let (Some(known), Resource::Table { name, .. }) = (facts, resource) else {
+            return if facts.is_none() { Asked::Unread } else { Asked::All };
+        };
+        match known.get(name).and_then(|table| table.of_position(index)) {
+            Some(keys) => keys.for_each(|name| self.add(name)),
+            None => self.add_all(),
+        }
+        self.asked()
     }
 
     /// What a write gives back, of the item as it was or is.

@@ -17,7 +17,6 @@ use crate::access::{Access, Asked, Resource};
 use crate::actions::CONDITION_CHECK;
 use attributes::Attributes;
 use keys::Facts;
-pub(crate) use names::resource;
 
 /// What a request asks for. `body` and `raw` are the same.
 pub(crate) fn accesses(operation: Operation, body: &Json, raw: &[u8], facts: Facts<'_>) -> Vec<Access> {
@@ -66,33 +65,67 @@ fn settings(operation: Operation, resource: Resource) -> Access {
 
 fn tables(operation: Operation, body: &Json, raw: &[u8]) -> Vec<Access> {
     let created = body.get("TableCreationParameters").and_then(|created| text(created, "TableName"));
-    let named = NAMING.iter().filter_map(|name| text(body, name)).chain(created);
-    let mut resources: Vec<Resource> = named.map(|named| resource(named, None)).collect();
+    let named = NAMING.iter().filter_map(|member| Some(named(operation, member, text(body, member)?)));
+    let mut resources: Vec<Resource> = named.chain(created.map(names::table)).collect();
     // Whatever else the planner takes for a table's name.
     for name in tables_of(operation, raw).unwrap_or_default() {
         let is_known = |one: &Resource| matches!(one, Resource::Table { name: known, .. } if *known == name);
         if !resources.iter().any(is_known) {
-            resources.push(resource(&name, None));
+            resources.push(names::table(&name));
         }
     }
-    if resources.is_empty() {
+    if resources.is_empty() || lists_all(operation, body) {
         resources.push(Resource::Account);
     }
     resources.into_iter().map(|resource| settings(operation, resource)).collect()
 }
 
+/// Whether it lists what tables have and its own member names none: whatever else is there does not
+/// narrow it.
+fn lists_all(operation: Operation, body: &Json) -> bool {
+    let narrows = match operation {
+        Operation::ListBackups | Operation::ListContributorInsights | Operation::ListStreams => "TableName",
+        Operation::ListExports | Operation::ListImports => "TableArn",
+        Operation::ListGlobalTables => return true,
+        _ => return false,
+    };
+    text(body, narrows).is_none()
+}
+
+/// What a member of a request names: a table, but for members that name parts of one.
+fn named(operation: Operation, member: &str, named: &str) -> Resource {
+    let of_policies = matches!(
+        operation,
+        Operation::DeleteResourcePolicy | Operation::GetResourcePolicy | Operation::PutResourcePolicy
+    );
+    match member {
+        "BackupArn" => names::arn_of_part(named, "backup"),
+        "ExportArn" => names::arn_of_part(named, "export"),
+        "ImportArn" => names::arn_of_part(named, "import"),
+        "StreamArn" => names::arn_of_part(named, "stream"),
+        "ResourceArn" if of_policies && names::table(named) == Resource::Account => {
+            names::arn_of_part(named, "stream")
+        }
+        _ => names::table(named),
+    }
+}
+
 /// A stream, which has the items of all keys.
 fn streams(operation: Operation, body: &Json) -> Vec<Access> {
-    let part = Some(("stream", ""));
     let iterator = text(body, "ShardIterator").map(|iterator| match iterator_table(iterator) {
-        Some(named) if named.starts_with("arn:") => resource(&named, None),
-        Some(named) if has_one_reading(iterator) => resource(&named, part),
+        _ if iterator.matches("arn:").count() > 1 => Resource::Account,
+        Some(named) if named.starts_with("arn:") => {
+            names::arn_of_part(named.split('|').next().unwrap_or(&named), "stream")
+        }
+        Some(named) if has_one_reading(iterator) => names::part(&named, "stream", ""),
         _ => Resource::Account,
     });
-    let arn = text(body, "StreamArn").map(|arn| resource(arn, None));
-    let table = text(body, "TableName").map(|table| resource(table, part));
-    let named: Vec<Resource> = [iterator, arn, table].into_iter().flatten().collect();
-    let named = if named.is_empty() { vec![Resource::Account] } else { named };
+    let arn = text(body, "StreamArn").map(|arn| names::arn_of_part(arn, "stream"));
+    let table = text(body, "TableName").map(|table| names::part(table, "stream", ""));
+    let mut named: Vec<Resource> = [iterator, arn, table].into_iter().flatten().collect();
+    if named.is_empty() || lists_all(operation, body) {
+        named.push(Resource::Account);
+    }
     named.into_iter().map(|resource| Access::whole(operation.name(), resource)).collect()
 }
 
@@ -106,7 +139,8 @@ fn has_one_reading(iterator: &str) -> bool {
 /// A Query, a Scan, or another search of a table or an index.
 fn collection(operation: Operation, body: &Json, facts: Facts<'_>) -> Access {
     let index = text(body, "IndexName");
-    let resource = resource(text(body, "TableName").unwrap_or_default(), index.map(|index| ("index", index)));
+    let table = text(body, "TableName").unwrap_or_default();
+    let resource = index.map_or_else(|| names::table(table), |index| names::part(table, "index", index));
     let keys = match (&resource, operation, index) {
         (Resource::Table { name, .. }, Operation::Query, None) => keys::of_query(facts, name, body),
         _ => Asked::All,
@@ -118,8 +152,8 @@ fn collection(operation: Operation, body: &Json, facts: Facts<'_>) -> Access {
     if operation == Operation::SearchVectors {
         attributes.add_all();
     }
-    let whole = Access::whole(operation.name(), resource);
-    Access { keys, attributes: attributes.asked(), select: Some(select), ..whole }
+    let attributes = attributes.with_position(facts, &resource, index);
+    Access { keys, attributes, select: Some(select), ..Access::whole(operation.name(), resource) }
 }
 
 /// What a read selects: its parameter, or what holds without it.
@@ -137,7 +171,7 @@ fn selected(body: &Json, of_index: bool) -> String {
 
 /// One item, by its key or whole; also as an element of a transaction.
 fn one(action: &'static str, request: &Json, facts: Facts<'_>) -> Access {
-    let resource = resource(text(request, "TableName").unwrap_or_default(), None);
+    let resource = names::table(text(request, "TableName").unwrap_or_default());
     let put = request.get("Item").filter(|item| !item.is_null());
     let key = request.get("Key").filter(|key| !key.is_null());
     let keys = match &resource {
@@ -195,7 +229,7 @@ fn batch<'a>(body: &'a Json, of: impl Fn(&'a str, &'a Json) -> Access) -> Vec<Ac
 }
 
 fn read_batch(table: &str, request: &Json, facts: Facts<'_>) -> Access {
-    let resource = resource(table, None);
+    let resource = names::table(table);
     let read = elements(request, "Keys");
     let keys = match &resource {
         Resource::Table { name, .. } => keys::of_items(facts, name, read.iter().map(Some)),
@@ -211,7 +245,7 @@ fn read_batch(table: &str, request: &Json, facts: Facts<'_>) -> Access {
 }
 
 fn write_batch(table: &str, writes: &Json, facts: Facts<'_>) -> Access {
-    let resource = resource(table, None);
+    let resource = names::table(table);
     let mut attributes = Attributes::default();
     let mut items = Vec::new();
     for write in writes.as_array().map(Vec::as_slice).unwrap_or_default() {

@@ -5,34 +5,54 @@ use heatsink_route::table_name;
 
 use crate::access::Resource;
 
-/// What a text names, with `part` of it, such as an index. What names no table that may exist is of
-/// the account: who may not use all may not use that.
-pub(crate) fn resource(text: &str, part: Option<(&str, &str)>) -> Resource {
+/// The table that a text names as a whole. What names no table that may exist, and the ARN of a
+/// part of one, is of the account: who may not use all may not use that. Stores differ in whether
+/// such an ARN is the table's.
+pub(crate) fn table(text: &str) -> Resource {
+    of(text, |path, table| path == table)
+}
+
+/// A part of the table that a text names as a whole, such as an index.
+pub(crate) fn part(text: &str, kind: &str, part: &str) -> Resource {
+    match table(text) {
+        Resource::Table { name, path, arn } => {
+            Resource::Table { path: format!("{path}/{kind}/{part}"), name, arn }
+        }
+        Resource::Account => Resource::Account,
+    }
+}
+
+/// The part of a table that an ARN names, such as a stream.
+pub(crate) fn arn_of_part(text: &str, kind: &str) -> Resource {
+    let is_part = |path: &str, table: &str| {
+        let part = path.strip_prefix(table).and_then(|rest| rest.strip_prefix('/'));
+        let part = part.and_then(|rest| rest.strip_prefix(kind)?.strip_prefix('/'));
+        part.is_some_and(|part| !part.is_empty() && !part.contains('/'))
+    };
+    of(text, is_part)
+}
+
+/// What a text names, if its path is the one that is wanted beside that of its table.
+fn of(text: &str, is_wanted: impl Fn(&str, &str) -> bool) -> Resource {
     let name = table_name(text);
     if !is_table_name(name) {
         return Resource::Account;
     }
+    let table = format!("table/{name}");
     let (arn, path) = match text.starts_with("arn:") {
-        false => (None, format!("table/{name}")),
+        false => (None, table.as_str()),
         true => {
             let at = text.match_indices(':').nth(4).map(|(at, _)| at);
             let Some((arn, path)) = at.and_then(|at| Some((text.get(..at)?, text.get(at + 1..)?))) else {
                 return Resource::Account;
             };
-            let path = path.split('|').next().unwrap_or(path);
-            // Both readings of the ARN have to be the same.
-            let rest = path.strip_prefix("table/").and_then(|rest| rest.strip_prefix(name));
-            if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-                return Resource::Account;
-            }
-            (Some(arn.to_owned()), path.to_owned())
+            (Some(arn.to_owned()), path)
         }
     };
-    let path = match part {
-        Some((kind, part)) => format!("table/{name}/{kind}/{part}"),
-        None => path,
-    };
-    Resource::Table { name: name.to_owned(), path, arn }
+    match is_wanted(path, &table) {
+        true => Resource::Table { name: name.to_owned(), path: path.to_owned(), arn },
+        false => Resource::Account,
+    }
 }
 
 #[cfg(test)]
@@ -41,36 +61,44 @@ mod tests {
 
     #[test]
     fn a_table_is_named_by_name_or_arn() {
-        let table = |path: &str, arn: Option<&str>| Resource::Table {
+        let named = |path: &str, arn: Option<&str>| Resource::Table {
             name: "Orders".to_owned(),
             path: path.to_owned(),
             arn: arn.map(str::to_owned),
         };
         let prefix = "arn:aws:dynamodb:eu-west-1:1";
-        assert_eq!(resource("Orders", None), table("table/Orders", None));
-        assert_eq!(resource("Orders", Some(("index", "i"))), table("table/Orders/index/i", None));
-        assert_eq!(resource(&format!("{prefix}:table/Orders"), None), table("table/Orders", Some(prefix)));
-        let stream = format!("{prefix}:table/Orders/stream/2024-01-01T00:00:00.000");
-        assert_eq!(
-            resource(&stream, None),
-            table("table/Orders/stream/2024-01-01T00:00:00.000", Some(prefix))
-        );
-        assert_eq!(
-            resource(&format!("{stream}|1|AAAA"), None),
-            table("table/Orders/stream/2024-01-01T00:00:00.000", Some(prefix))
-        );
+        let orders = format!("{prefix}:table/Orders");
+        assert_eq!(table("Orders"), named("table/Orders", None));
+        assert_eq!(part("Orders", "index", "i"), named("table/Orders/index/i", None));
+        assert_eq!(table(&orders), named("table/Orders", Some(prefix)));
+        assert_eq!(part(&orders, "index", "i"), named("table/Orders/index/i", Some(prefix)));
+        let label = "stream/2024-01-01T00:00:00.000";
+        let stream = format!("{orders}/{label}");
+        assert_eq!(arn_of_part(&stream, "stream"), named(&format!("table/Orders/{label}"), Some(prefix)));
         for text in [
             "",
             "a b",
             "arn:",
+            "Orders/index/i",
             "arn:aws:dynamodb:eu-west-1:1:global-table/Orders",
             "arn:aws:dynamodb:table/Orders:1:table/Other",
             "arn:aws:dynamodb:eu-west-1:1:1:table/Orders",
             "arn:aws:dynamodb:eu-west-1:1:table/Orders|x:table/Other",
+            "arn:aws:dynamodb:eu-west-1:1:table/Orders/",
+            stream.as_str(),
         ] {
-            let found = resource(text, None);
-            let is_orders = matches!(&found, Resource::Table { name, .. } if name == "Orders");
-            assert!(found == Resource::Account || is_orders && text.contains('|'), "{text}: {found:?}");
+            assert_eq!(table(text), Resource::Account, "{text}");
+            assert_eq!(part(text, "index", "i"), Resource::Account, "{text}");
         }
+        for text in [
+            "Orders",
+            &orders,
+            &format!("{orders}/stream"),
+            &format!("{orders}/stream/"),
+            &format!("{stream}/x"),
+        ] {
+            assert_eq!(arn_of_part(text, "stream"), Resource::Account, "{text}");
+        }
+        assert_eq!(arn_of_part(&stream, "backup"), Resource::Account);
     }
 }

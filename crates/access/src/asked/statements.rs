@@ -29,14 +29,18 @@ fn read(element: &Json, facts: Facts<'_>) -> Option<Access> {
             list.as_array()?.iter().map(read).collect::<Option<_>>()?
         }
     };
-    let statement = partiql::parse(text).ok()?;
+    let statement =
+        Some(text).filter(|text| has_one_reading(text)).and_then(|text| partiql::parse(text).ok())?;
     // Both readers have to see the same table, and no other.
     let tables = partiql::tables(text);
     if tables.len() != 1 || tables.first() != Some(&statement.table.name) {
         return None;
     }
-    let index = statement.index.as_ref().map(|index| ("index", index.name.as_str()));
-    let resource = names::resource(&statement.table.name, index);
+    let table = &statement.table.name;
+    let resource = match &statement.index {
+        None => names::table(table),
+        Some(index) => names::part(table, "index", &index.name),
+    };
     let Resource::Table { name, .. } = &resource else { return None };
     let keys = match (facts, &statement.index) {
         (_, Some(_)) => Asked::All,
@@ -58,33 +62,50 @@ fn read(element: &Json, facts: Facts<'_>) -> Option<Access> {
         }
         Action::Exists => (SELECT, Some("SPECIFIC_ATTRIBUTES"), None),
         Action::Insert { .. } => (INSERT, None, Some("NONE")),
-        Action::Update { .. } => (UPDATE, None, Some(of(statement.returned))),
-        Action::Delete => (DELETE, None, Some(of(statement.returned))),
+        Action::Update { .. } => (UPDATE, None, Some(of(&statement))),
+        Action::Delete => (DELETE, None, Some(of(&statement))),
     };
     if let Some(Json::String(text)) = element.get("ReturnValuesOnConditionCheckFailure")
         && text != "NONE"
     {
         attributes.add_all();
     }
+    let index = statement.index.as_ref().map(|index| index.name.as_str());
+    let attributes = match statement.action {
+        Action::Select { .. } => attributes.with_position(facts, &resource, index),
+        _ => attributes.asked(),
+    };
     Some(Access {
         action,
         resource,
         keys,
-        attributes: attributes.asked(),
+        attributes,
         select: select.map(str::to_owned),
         returned: returned.map(str::to_owned),
     })
 }
 
-const fn of(returned: Returned) -> &'static str {
-    match returned {
-        Returned::Nothing => "NONE",
-        Returned::Changes => "UPDATED_NEW",
-        Returned::Item => "ALL_NEW",
+/// Whether every store sees the same words: they differ in what ends a line, and with it a comment,
+/// and in whether comments nest.
+fn has_one_reading(text: &str) -> bool {
+    let ends_lines_for_some = |sign: char| sign.is_control() && sign != '\n' && sign != '\t';
+    let is_plain = |sign: char| !ends_lines_for_some(sign) && !matches!(sign, '\u{2028}' | '\u{2029}');
+    text.replace("\r\n", "\n").chars().all(is_plain) && text.matches("/*").count() < 2
+}
+
+/// What `RETURNING` shows, in the words of `ReturnValues`.
+const fn of(statement: &Statement) -> &'static str {
+    match (statement.returned, statement.shows_former) {
+        (Returned::Nothing, _) => "NONE",
+        (Returned::Changes, true) => "UPDATED_OLD",
+        (Returned::Changes, false) => "UPDATED_NEW",
+        (Returned::Item, true) => "ALL_OLD",
+        (Returned::Item, false) => "ALL_NEW",
     }
 }
 
-/// The partition keys that the statement is narrowed to.
+/// The partition keys that the statement is narrowed to: all that it names where it does so more
+/// than once, for which of them is the item's is the store's to choose.
 fn demanded(statement: &Statement, name: &str, parameters: &[Value]) -> Option<Vec<Vec<u8>>> {
     let key = |term: &Term| keys::bytes(&term.value(parameters)?);
     if let Action::Insert { item } = &statement.action {
@@ -96,7 +117,7 @@ fn demanded(statement: &Statement, name: &str, parameters: &[Value]) -> Option<V
     }
     let is_key = |operand: &Operand| matches!(operand, Operand::Path(place) if place.path.is_root(name));
     let conditions = statement.condition.as_ref()?.conjuncts();
-    conditions.into_iter().find_map(|condition| {
+    let named = conditions.into_iter().filter_map(|condition| {
         let partiql::Condition::Test(test) = condition else { return None };
         match &test.kind {
             TestKind::Compare(one, Comparator::Eq, Operand::Term(term))
@@ -111,10 +132,12 @@ fn demanded(statement: &Statement, name: &str, parameters: &[Value]) -> Option<V
                     Operand::Term(term) => key(term),
                     _ => None,
                 })
-                .collect(),
+                .collect::<Option<_>>(),
             _ => None,
         }
-    })
+    });
+    let named: Vec<Vec<Vec<u8>>> = named.collect();
+    (!named.is_empty()).then(|| named.concat())
 }
 
 fn name_attributes(statement: &Statement, attributes: &mut Attributes) {

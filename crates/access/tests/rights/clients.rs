@@ -39,7 +39,13 @@ pub fn with_policy(policy: &str) -> Result<Clients, String> {
 pub fn facts(tables: &[String]) -> HashMap<String, TableFacts> {
     let of = |table: &String| {
         let arn = Some(format!("{ARN}:table/{table}"));
-        (table.clone(), TableFacts { partition_key: "pk".to_owned(), arn })
+        let facts = TableFacts {
+            partition_key: "pk".to_owned(),
+            arn,
+            keys: vec!["pk".to_owned(), "sk".to_owned()],
+            index_keys: HashMap::from([("by-day".to_owned(), vec!["day".to_owned()])]),
+        };
+        (table.clone(), facts)
     };
     tables.iter().map(of).collect()
 }

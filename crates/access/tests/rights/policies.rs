@@ -2,7 +2,7 @@
 
 use heatsink_dynamo::Operation;
 
-use crate::clients::{allows, one, with_policy};
+use crate::clients::{allows, judge, one, with_policy};
 
 fn policy(statements: &str) -> String {
     format!(r#"{{"Version": "2012-10-17", "Id": "x", "Statement": [{statements}]}}"#)
@@ -227,4 +227,158 @@ fn a_region_that_is_not_here_gives_nothing() {
     let clients = with_policy(&text).unwrap();
     let get = r#"{"TableName": "Games", "Key": {"pk": {"S": "a"}}}"#;
     assert!(!allows(&clients, "client", Operation::GetItem, get));
+}
+
+#[test]
+fn a_table_is_not_had_under_the_name_of_a_part_of_it() {
+    let denying = with_policy(&policy(&format!(
+        r#"{{"Effect": "Allow", "Action": "*", "Resource": "*"}},
+        {{"Effect": "Deny", "Action": "dynamodb:*", "Resource": "{TABLE}"}}"#
+    )))
+    .unwrap();
+    let of_index = with_policy(&policy(&format!(
+        r#"{{"Effect": "Allow", "Action": "*", "Resource": ["{TABLE}/index/by-day", "{TABLE}/stream/*"]}}"#
+    )))
+    .unwrap();
+    let key = r#""Key": {"pk": {"S": "a"}}"#;
+    for part in ["", "/", "/index/by-day", "/stream/1", "/backup/1", "|1", "/index/by-day/index/by-day"] {
+        let name = format!("{TABLE}{part}");
+        for (operation, body) in [
+            (Operation::GetItem, format!(r#"{{"TableName": "{name}", {key}}}"#)),
+            (Operation::Scan, format!(r#"{{"TableName": "{name}"}}"#)),
+            (
+                Operation::BatchGetItem,
+                format!(r#"{{"RequestItems": {{"{name}": {{"Keys": [{{"pk": {{"S": "a"}}}}]}}}}}}"#),
+            ),
+            (
+                Operation::BatchWriteItem,
+                format!(r#"{{"RequestItems": {{"{name}": [{{"DeleteRequest": {{{key}}}}}]}}}}"#),
+            ),
+            (
+                Operation::TransactWriteItems,
+                format!(r#"{{"TransactItems": [{{"Delete": {{"TableName": "{name}", {key}}}}}]}}"#),
+            ),
+            (
+                Operation::ExecuteStatement,
+                format!(r#"{{"Statement": "DELETE FROM \"{name}\" WHERE pk = 'a'"}}"#),
+            ),
+            (Operation::DescribeTable, format!(r#"{{"TableName": "{name}"}}"#)),
+            (Operation::DeleteTable, format!(r#"{{"TableName": "{name}"}}"#)),
+            (
+                Operation::ExportTableToPointInTime,
+                format!(r#"{{"TableArn": "{name}", "S3Bucket": "bucket"}}"#),
+            ),
+        ] {
+            for (policy, clients) in [("denying", &denying), ("of an index", &of_index)] {
+                let allowed = judge(clients, "client", operation, &body).is_ok();
+                assert!(!allowed, "{policy}: {} {body}", operation.name());
+            }
+        }
+    }
+    let scan = |more: &str| format!(r#"{{"TableName": "{TABLE}"{more}}}"#);
+    assert!(allows(&of_index, "client", Operation::Scan, &scan(r#", "IndexName": "by-day""#)));
+    assert!(!allows(&of_index, "client", Operation::Scan, &scan(r#", "IndexName": "by-week""#)));
+    let stream = |arn: &str| format!(r#"{{"StreamArn": "{arn}"}}"#);
+    assert!(allows(&of_index, "client", Operation::DescribeStream, &stream(&format!("{TABLE}/stream/1"))));
+    for none in [
+        TABLE.to_owned(),
+        format!("{TABLE}/index/by-day"),
+        format!("{TABLE}/stream"),
+        format!("{TABLE}/stream/1/2"),
+    ] {
+        assert!(!allows(&of_index, "client", Operation::DescribeStream, &stream(&none)), "{none}");
+    }
+}
+
+#[test]
+fn a_deny_of_a_table_holds_for_what_may_be_of_any() {
+    let clients = with_policy(&policy(&format!(
+        r#"{{"Effect": "Allow", "Action": "*", "Resource": "*"}},
+        {{"Effect": "Deny", "Action": "dynamodb:*", "Resource": "{TABLE}*"}}"#
+    )))
+    .unwrap();
+    for (operation, body, allowed) in [
+        // The reader of rights does not take these, a store may.
+        (
+            Operation::ExecuteStatement,
+            r#"{"Statement": "SELECT * FROM Games WHERE pk = 'a' AND update IS MISSING"}"#,
+            false,
+        ),
+        (Operation::ExecuteStatement, r#"{"Statement": "SELECT VALUE pk FROM Games"}"#, false),
+        (
+            Operation::ExecuteTransaction,
+            r#"{"TransactStatements": [{"Statement": "UPSERT INTO Games"}]}"#,
+            false,
+        ),
+        (Operation::GetRecords, r#"{"ShardIterator": "opaque"}"#, false),
+        (
+            Operation::DescribeStream,
+            r#"{"StreamArn": "some-arn/Games/stream/2024-01-01T00:00:00.000"}"#,
+            false,
+        ),
+        (Operation::ListBackups, "{}", false),
+        (Operation::ExecuteStatement, r#"{"Statement": "SELECT * FROM Chats WHERE pk = 'a'"}"#, true),
+        (Operation::ListTables, "{}", true),
+        (Operation::DescribeLimits, "{}", true),
+    ] {
+        assert_eq!(allows(&clients, "client", operation, body), allowed, "{} {body}", operation.name());
+    }
+}
+
+#[test]
+fn what_a_statement_returns_is_named_as_it_is_by_operations() {
+    let clients = with_policy(&policy(
+        r#"{"Effect": "Allow", "Action": "*", "Resource": "*"},
+        {"Effect": "Deny", "Action": "dynamodb:*", "Resource": "*",
+            "Condition": {"StringEquals": {"dynamodb:ReturnValues": ["ALL_OLD", "UPDATED_OLD"]}}}"#,
+    ))
+    .unwrap();
+    for (statement, allowed) in [
+        ("DELETE FROM Games WHERE pk = 'a'", true),
+        ("DELETE FROM Games WHERE pk = 'a' RETURNING ALL OLD *", false),
+        ("UPDATE Games SET n = 1 WHERE pk = 'a' RETURNING MODIFIED OLD *", false),
+        ("UPDATE Games SET n = 1 WHERE pk = 'a' RETURNING MODIFIED NEW *", true),
+        ("UPDATE Games SET n = 1 WHERE pk = 'a' RETURNING ALL NEW *", true),
+    ] {
+        let body = format!(r#"{{"Statement": "{statement}"}}"#);
+        assert_eq!(allows(&clients, "client", Operation::ExecuteStatement, &body), allowed, "{statement}");
+    }
+}
+
+#[test]
+fn a_position_shows_the_keys_of_its_item() {
+    let [table, whole, index] = [r#""pk", "n""#, r#""pk", "sk", "n""#, r#""pk", "sk", "n", "day""#]
+        .map(|names| one(&format!("tables = \"Games\"\nattributes = [{names}]")));
+    let statement = |text: &str| format!(r#"{{"Statement": "{text}"}}"#);
+    let query = r#"{"TableName": "Games", "ProjectionExpression": "n", "KeyConditionExpression": "pk = :p",
+        "ExpressionAttributeValues": {":p": {"S": "a"}}}"#;
+    for (operation, body, allowed) in [
+        (
+            Operation::GetItem,
+            r#"{"TableName": "Games", "Key": {"pk": {"S": "a"}}, "ProjectionExpression": "n"}"#.to_owned(),
+            [true, true, true],
+        ),
+        (Operation::Query, query.to_owned(), [false, true, true]),
+        (Operation::Scan, r#"{"TableName": "Games", "Select": "COUNT"}"#.to_owned(), [false, true, true]),
+        (
+            Operation::Scan,
+            r#"{"TableName": "Games", "IndexName": "by-day", "Select": "COUNT"}"#.to_owned(),
+            [false, false, true],
+        ),
+        (
+            Operation::Scan,
+            r#"{"TableName": "Games", "IndexName": "by-week", "Select": "COUNT"}"#.to_owned(),
+            [false, false, false],
+        ),
+        (Operation::ExecuteStatement, statement("SELECT n FROM Games WHERE pk = 'a'"), [false, true, true]),
+        (
+            Operation::ExecuteStatement,
+            statement(r#"SELECT n FROM Games.\"by-day\" WHERE pk = 'a'"#),
+            [false, false, true],
+        ),
+        (Operation::ExecuteStatement, statement("UPDATE Games SET n = 1 WHERE pk = 'a'"), [true, true, true]),
+    ] {
+        let judged = [&table, &whole, &index].map(|clients| allows(clients, "client", operation, &body));
+        assert_eq!(judged, allowed, "{} {body}", operation.name());
+    }
 }

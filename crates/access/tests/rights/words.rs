@@ -66,3 +66,76 @@ fn what_two_readers_could_read_in_two_ways_is_refused() {
         assert_eq!(judged.is_ok(), statement.contains("/*"), "{statement}");
     }
 }
+
+#[test]
+fn a_statement_that_stores_could_read_otherwise_is_of_no_key() {
+    let clients = one("tables = \"Games\"\nkeys = \"a*\"");
+    for (statement, allowed) in [
+        ("SELECT * FROM Games WHERE pk = 'a'", true),
+        ("SELECT * FROM Games -- all of\\n WHERE pk = 'a'", true),
+        ("SELECT * FROM Games WHERE pk = 'a' AND n = 1 AND pk = 'a2'", true),
+        // Where a line ends, and whether comments nest, is not the same for all.
+        ("SELECT * FROM Games WHERE pk = 'a' -- it is\\r OR pk = 'b'", false),
+        ("SELECT * FROM Games WHERE pk = 'a' -- it is\\u2028 OR pk = 'b'", false),
+        ("SELECT * FROM Games /* /* */ WHERE pk = 'a' --*/", false),
+        // Which of two keys is the item's is the store's to choose.
+        ("UPDATE Games SET n = 1 WHERE pk = 'a' AND pk = 'b'", false),
+        ("SELECT * FROM Games WHERE pk IN ['a', 'a2'] AND pk IN ['a', 'b']", false),
+    ] {
+        let body = format!(r#"{{"Statement": "{statement}"}}"#);
+        let judged = judge(&clients, "client", Operation::ExecuteStatement, &body);
+        assert_eq!(judged.is_ok(), allowed, "{statement}");
+    }
+}
+
+#[test]
+fn an_iterator_names_one_stream() {
+    let clients = one("tables = \"Games\"");
+    let stream = |table: &str| format!("arn:aws:dynamodb:eu-west-1:123456789012:table/{table}/stream/1");
+    let (own, other) = (stream("Games"), stream("Other"));
+    for (iterator, allowed) in [
+        (format!("{own}|1|AAAA"), true),
+        (format!("000|{own}|AAAA"), true),
+        (format!("{other}|1|AAAA"), false),
+        (format!("{own}|{other}|AAAA"), false),
+        (format!("000|{own}|{other}"), false),
+    ] {
+        let body = format!(r#"{{"ShardIterator": "{iterator}"}}"#);
+        let judged = judge(&clients, "client", Operation::GetRecords, &body);
+        assert_eq!(judged.is_ok(), allowed, "{iterator}");
+    }
+}
+
+#[test]
+fn a_list_is_narrowed_by_its_own_member_alone() {
+    let clients = one("tables = \"Games\"");
+    let table = "arn:aws:dynamodb:eu-west-1:123456789012:table/Games";
+    let own = [
+        (Operation::ListBackups, "TableName"),
+        (Operation::ListContributorInsights, "TableName"),
+        (Operation::ListStreams, "TableName"),
+        (Operation::ListExports, "TableArn"),
+        (Operation::ListImports, "TableArn"),
+        (Operation::ListGlobalTables, ""),
+    ];
+    for (operation, narrows) in own {
+        for member in [
+            "TableName",
+            "TableArn",
+            "GlobalTableName",
+            "ResourceArn",
+            "StreamArn",
+            "BackupArn",
+            "ShardIterator",
+        ] {
+            let behind = match member {
+                "StreamArn" | "ShardIterator" => "/stream/2024-01-01T00:00:00.000",
+                "BackupArn" => "/backup/01489602797149-73d8d5bc",
+                _ => "",
+            };
+            let body = format!(r#"{{"{member}": "{table}{behind}"}}"#);
+            let judged = judge(&clients, "client", operation, &body);
+            assert_eq!(judged.is_ok(), member == narrows, "{} {member}", operation.name());
+        }
+    }
+}

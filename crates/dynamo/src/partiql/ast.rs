@@ -23,6 +23,8 @@ pub struct Statement {
     pub condition: Option<Condition>,
     /// `RETURNING`.
     pub returned: Returned,
+    /// Whether that is the item as it was (`OLD`), not as it becomes.
+    pub shows_former: bool,
     /// How many `?` there are. They take the request's parameters in the order of the text.
     pub parameters: usize,
 }

@@ -113,8 +113,8 @@ impl Parser {
             let (table, index) = self.target()?;
             let condition = self.condition_clause()?;
             let action = self.changes()?;
-            let returned = self.returning()?;
-            Ok(Statement { table, index, action, condition, returned, parameters: 0 })
+            let (returned, shows_former) = self.returning()?;
+            Ok(Statement { table, index, action, condition, returned, shows_former, parameters: 0 })
         } else if self.take_word("EXISTS") {
             self.expect("(")?;
             self.expect_word("SELECT")?;
@@ -129,27 +129,29 @@ impl Parser {
     /// The clauses behind what an UPDATE or DELETE does.
     fn finish(&mut self, table: Named, index: Option<Named>, action: Action) -> Result<Statement, Unread> {
         let condition = self.condition_clause()?;
-        let returned = self.returning()?;
-        Ok(Statement { table, index, action, condition, returned, parameters: 0 })
+        let (returned, shows_former) = self.returning()?;
+        Ok(Statement { table, index, action, condition, returned, shows_former, parameters: 0 })
     }
 
     fn condition_clause(&mut self) -> Result<Option<super::Condition>, Unread> {
         if self.take_word("WHERE") { self.any_of(0).map(Some) } else { Ok(None) }
     }
 
-    fn returning(&mut self) -> Result<Returned, Unread> {
+    /// What `RETURNING` shows, and whether as it was.
+    fn returning(&mut self) -> Result<(Returned, bool), Unread> {
         if !self.take_word("RETURNING") {
-            return Ok(Returned::Nothing);
+            return Ok((Returned::Nothing, false));
         }
         let returned = if self.take_word("ALL") { Returned::Item } else { Returned::Changes };
         if returned == Returned::Changes && !self.take_word("MODIFIED") {
             return Err(self.unread("no ALL or MODIFIED"));
         }
-        if !(self.take_word("OLD") || self.take_word("NEW")) {
+        let shows_former = self.take_word("OLD");
+        if !shows_former && !self.take_word("NEW") {
             return Err(self.unread("no OLD or NEW"));
         }
         self.expect("*")?;
-        Ok(returned)
+        Ok((returned, shows_former))
     }
 
     fn select(&mut self) -> Result<Statement, Unread> {
@@ -184,6 +186,7 @@ impl Parser {
             action: Action::Select { shown, order },
             condition,
             returned: Returned::Nothing,
+            shows_former: false,
             parameters: 0,
         })
     }
@@ -203,6 +206,7 @@ impl Parser {
             action: Action::Insert { item },
             condition: None,
             returned: Returned::Nothing,
+            shows_former: false,
             parameters: 0,
         })
     }

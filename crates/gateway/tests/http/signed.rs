@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use heatsink_access::Clients;
 use heatsink_control::Rules;
 use heatsink_env::{Env, RealEnv};
-use heatsink_gateway::http;
+use heatsink_gateway::{Limits, http};
 use heatsink_signature::SigningKey;
 use tokio::net::TcpListener;
 
@@ -21,6 +22,11 @@ const BODY: &[u8] = br#"{"TableName":"abc"}"#;
 
 /// Clients `orders` and `reports` with these secrets.
 fn clients(secrets: [&str; 2]) -> Clients {
+    clients_with(secrets, "")
+}
+
+/// The same, with these lines in each section.
+fn clients_with(secrets: [&str; 2], more: &str) -> Clients {
     let folder = std::env::temp_dir().join(format!("heatsink-signed-{}-{}", std::process::id(), secrets[0]));
     std::fs::create_dir_all(&folder).unwrap();
     let mut text = String::new();
@@ -28,7 +34,7 @@ fn clients(secrets: [&str; 2]) -> Clients {
         let file = folder.join(id);
         std::fs::write(&file, secret).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        text += &format!("[[client]]\nid = \"{id}\"\nsecret_file = \"{}\"\n", file.display());
+        text += &format!("[[client]]\nid = \"{id}\"\nsecret_file = \"{}\"\n{more}\n", file.display());
     }
     let loaded = Clients::load(Rules::read("rules", &text).unwrap().clients(), REGION).unwrap();
     std::fs::remove_dir_all(folder).unwrap();
@@ -36,13 +42,17 @@ fn clients(secrets: [&str; 2]) -> Clients {
 }
 
 async fn serve(clients: &Arc<ArcSwap<Clients>>) -> (SocketAddr, Double) {
+    serve_within(limits(), clients).await
+}
+
+async fn serve_within(limits: Limits, clients: &Arc<ArcSwap<Clients>>) -> (SocketAddr, Double) {
     let store = Double::default();
-    let (service, env) = service(Arc::new(store.clone()), Rules::default(), limits()).await;
+    let (service, env) = service(Arc::new(store.clone()), Rules::default(), limits).await;
     let service = Arc::new(service.with_clients(Arc::clone(clients)));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let hosts = http::Hosts::loopback();
-    tokio::spawn(http::serve(listener, service, limits(), hosts, env, futures::future::pending()));
+    tokio::spawn(http::serve(listener, service, limits, hosts, env, futures::future::pending()));
     (address, store)
 }
 
@@ -84,7 +94,7 @@ async fn who_has_signed_is_served() {
     let whole = signed("GetItem", ("orders", "secret"), BODY, "");
     let (begin, end) = whole.split_at(whole.len() - 5);
     client.write(begin).await;
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
     assert_eq!(client.send(end).await.status, 200);
     let chunked = replaced(&whole, &format!("content-length: {}", BODY.len()), "transfer-encoding: chunked");
     let head = &chunked[..chunked.len() - BODY.len()];
@@ -189,4 +199,45 @@ async fn other_clients_hold_from_the_next_request_on() {
     known.store(Arc::new(clients(["rotated", "other"])));
     assert_eq!(client.send(&request("secret")).await.error(), "InvalidSignatureException");
     assert_eq!(client.send(&request("rotated")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_list_shows_what_a_client_may_see_whatever_limit_it_gives() {
+    let known = clients_with(["restricted", "other"], "tables = \"abc\"");
+    let (address, _) = serve(&Arc::new(ArcSwap::from_pointee(known))).await;
+    let mut client = Client::to(address).await;
+    for limit in ["null", "1", "1.5", "1e0", "99.9", "100.5", "0", "-1", "101", "1e300"] {
+        let body = format!(r#"{{"Limit":{limit}}}"#);
+        let answer = client.send(&signed("ListTables", ("orders", "restricted"), body.as_bytes(), "")).await;
+        assert_eq!((answer.status, answer.text()), (200, r#"{"TableNames":["abc"]}"#), "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_of_those_who_are_not_known_take_no_room() {
+    let wide = Limits {
+        body: 400 << 10,
+        body_read: Duration::from_secs(10),
+        memory: 1 << 20,
+        memory_wait: Duration::from_millis(100),
+        ..limits()
+    };
+    let (address, _) = serve_within(wide, &known()).await;
+    let body = [BODY, &vec![b' '; 300 << 10]].concat();
+    let strange = signed("GetItem", ("nobody", "guess"), &body, "");
+    let (most, rest) = strange.split_at(strange.len() - 10);
+    let mut strangers = Vec::new();
+    for _ in 0..8 {
+        let mut stranger = Client::to(address).await;
+        stranger.write(most).await;
+        strangers.push(stranger);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let answer = Client::to(address).await.send(&signed("GetItem", ("orders", "secret"), &body, "")).await;
+    assert_eq!((answer.status, answer.text()), (200, r#"{"Item":{}}"#));
+    for mut stranger in strangers {
+        assert_eq!(stranger.send(rest).await.error(), "UnrecognizedClientException");
+    }
+    let large = signed("GetItem", ("nobody", "guess"), &[b' '; 401 << 10], "");
+    assert_eq!(Client::to(address).await.send(&large).await.error(), "RequestEntityTooLarge");
 }

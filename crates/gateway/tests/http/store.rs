@@ -65,6 +65,7 @@ impl Store for Double {
             self.state.lock().unwrap().finished.push(operation.name());
             match operation {
                 Operation::DescribeTable => Err(Error::new(Code::ResourceNotFoundException, "no such table")),
+                Operation::ListTables => Ok(Bytes::from_static(br#"{"TableNames":["abc","private"]}"#)),
                 Operation::Scan => Ok(Bytes::from(LARGE.replace('~', &"x".repeat(2000)))),
                 Operation::Query | Operation::UpdateItem if large > 0 => {
                     Ok(Bytes::from(LARGE.replace('~', &"x".repeat(large))))

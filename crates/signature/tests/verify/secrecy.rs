@@ -27,6 +27,7 @@ fn neither_debug_nor_an_error_shows_what_is_secret() {
     ];
     let mut shown = format!("{:?} {verifier:?} {:?}", client(), Verifier::new("x", [client(), client()]));
     for draft in drafts {
+        shown += &format!("{:?}", verifier.claim(&draft.head(), NOON * 1000));
         let error = judge(&verifier, &draft.head(), &draft.body, NOON).expect_err("it was accepted");
         shown += &format!("{error} {error:?} {:?}", error.body());
     }
