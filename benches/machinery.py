@@ -19,7 +19,7 @@ HERE = ROOT / "benches"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 ENVIRONMENT = {
     **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_EC2_METADATA_DISABLED": "true", "HEATSINK_LAME_DUCK": "0",
 }
 GAME, SHARDS, ITEMS = "game_x", 10, 20_000
 RULES = f'[[rule]]\ntable = "Sharded"\nstrategy = "calculated"\nshards = {SHARDS}\n'

@@ -30,7 +30,7 @@ def serving(rules=None, upstream=None):
     command += ["--upstream", upstream] if upstream else ["--quotas", "off"]
     environment = {
         **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
-        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_EC2_METADATA_DISABLED": "true", "HEATSINK_LAME_DUCK": "0",
     }
     server = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
     try:

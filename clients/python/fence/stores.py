@@ -15,7 +15,7 @@ import time
 RUNTIME = tempfile.mkdtemp(prefix="heatsink-run-")
 ENVIRONMENT = {
     **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true", "XDG_RUNTIME_DIR": RUNTIME,
+    "AWS_EC2_METADATA_DISABLED": "true", "XDG_RUNTIME_DIR": RUNTIME, "HEATSINK_LAME_DUCK": "0",
 }
 
 

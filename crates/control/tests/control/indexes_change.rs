@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::support::{call, memory};
 use bytes::Bytes;
 use heatsink_control::{Control, MAX_AGE, Rules, Verdict, check};
-use heatsink_dynamo::{Code, Operation};
+use heatsink_dynamo::Operation;
 use heatsink_env::ManualEnv;
 use heatsink_layout::LayoutSource;
 use heatsink_store::Store;

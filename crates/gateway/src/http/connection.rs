@@ -55,7 +55,7 @@ impl Connected {
     /// A client that has gone through the handshake of TLS; `None` for one that has not.
     pub(super) async fn secured(stream: Stream, tls: &ServerTls, shared: &Shared) -> Option<Self> {
         let (stream, exchange, socket) = begin(stream, shared);
-        let (secured, principal) = shared.handshakes.run(socket, tls, shared).await?;
+        let (secured, principal) = shared.handshakes.run(socket, tls, &shared.limits, &shared.counts).await?;
         if let Some(principal) = &principal {
             tracing::debug!(principal = &**principal, "a client has shown its certificate");
         }
@@ -150,8 +150,12 @@ pub(super) async fn attend<D: Door>(
             !last.is_empty() || error.is_parse()
         }
     };
+    let mut transport = parts.io.into_inner();
     if answered {
-        close(parts.io.into_inner(), &stream, last).await;
+        close(transport, &stream, last).await;
+    } else if secured.is_some() {
+        // So that the client can tell the end from a cut. Not through Env: a bound on an I/O wait.
+        let _ = tokio::time::timeout(LINGER, transport.shutdown()).await;
     }
 }
 

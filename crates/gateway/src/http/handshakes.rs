@@ -9,9 +9,10 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::door::Shared;
 use super::socket::Socket;
 use super::tls::{self, ServerTls};
+use crate::Limits;
+use crate::metrics::Wire;
 
 /// The handshakes of a listener.
 #[derive(Default)]
@@ -60,14 +61,14 @@ impl Handshakes {
         &self,
         socket: Socket,
         tls: &ServerTls,
-        shared: &Shared,
+        limits: &Limits,
+        counts: &Wire,
     ) -> Option<(TlsStream<Socket>, Option<Arc<str>>)> {
-        let (place, ended) = self.enter(shared.limits.handshakes);
+        let (place, ended) = self.enter(limits.handshakes);
         let shake = TlsAcceptor::from(Arc::clone(&tls.config)).accept(socket);
-        let counts = &shared.counts;
         let shaken = tokio::select! {
             // Not through Env: a bound on an I/O wait.
-            shaken = tokio::time::timeout(shared.limits.handshake, shake) => shaken,
+            shaken = tokio::time::timeout(limits.handshake, shake) => shaken,
             _ = ended => {
                 counts.crowded_handshakes.increment(1);
                 return None;

@@ -117,7 +117,12 @@ impl Client {
     /// Whether the server closes the connection soon.
     pub async fn is_closed(&mut self) -> bool {
         let mut byte = [0];
-        matches!(tokio::time::timeout(Duration::from_secs(5), self.stream.read(&mut byte)).await, Ok(Ok(0)))
+        match tokio::time::timeout(Duration::from_secs(5), self.stream.read(&mut byte)).await {
+            Ok(Ok(read)) => read == 0,
+            // Over TLS, without a word.
+            Ok(Err(error)) => error.kind() == std::io::ErrorKind::UnexpectedEof,
+            Err(_) => false,
+        }
     }
 
     /// The next answer; `100 Continue` is none.

@@ -4,16 +4,16 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
+use crate::carrier::{self, Stream};
 use crate::client::{Client, head, post};
 use crate::server::{alive, limits, server};
 
 /// Sends `count` requests, reads none of their answers, and waits until the server is done with
 /// those that it takes. What it has read never ends with a whole request, or hardly ever: heads are
 /// long.
-pub async fn flood(address: SocketAddr, count: usize) -> TcpStream {
-    let mut stream = TcpStream::connect(address).await.unwrap();
+pub async fn flood(address: SocketAddr, count: usize) -> Stream {
+    let mut stream = carrier::connect(address).await;
     let body = br#"{"TableName":"abc"}"#;
     let filler = format!("x-filler: {}\r\ncontent-length: {}", "x".repeat(2500), body.len());
     let mut request = [&head("Query", &filler)[..], body].concat();

@@ -93,7 +93,11 @@ async fn list(args: Args) -> Result<(), Exit> {
 /// Whether a gateway has been silent for longer than its lease: it answers nobody any more.
 fn is_dead(gateway: &Gateway, now: u64) -> bool {
     let one = &gateway.registration;
-    one.ended || Duration::from_millis(now.saturating_sub(gateway.heard)) > one.bounds.lease
+    one.ended || is_silent(gateway.heard, one.bounds, now)
+}
+
+fn is_silent(heard: u64, bounds: Bounds, now: u64) -> bool {
+    Duration::from_millis(now.saturating_sub(heard)) > bounds.lease
 }
 
 fn document(gateway: &Gateway, epoch: Option<u64>, now: u64) -> serde_json::Value {
@@ -139,4 +143,17 @@ fn words(registry: &str, epoch: u64, list: &[Gateway], now: u64) -> String {
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_silent_for_longer_than_its_lease_is_dead() {
+        let lease = u64::try_from(Bounds::DEFAULT.lease.as_millis()).unwrap();
+        assert!(!is_silent(1_000, Bounds::DEFAULT, 1_000 + lease));
+        assert!(is_silent(1_000, Bounds::DEFAULT, 1_001 + lease));
+        assert!(!is_silent(1_000, Bounds::DEFAULT, 0), "its clock is ahead");
+    }
 }

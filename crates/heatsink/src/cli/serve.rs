@@ -67,8 +67,7 @@ pub struct Args {
     /// standard AWS chain
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     upstream: Option<String>,
-    /// Trust the upstream's certificate if a CA in this PEM file has signed it [default: the file
-    /// of AWS_CA_BUNDLE, else of SSL_CERT_FILE, else the system's]
+    /// Trust the CAs in this PEM file [default: AWS_CA_BUNDLE, SSL_CERT_FILE, or the system's]
     #[arg(long, value_name = "FILE", requires = "upstream")]
     upstream_ca: Option<PathBuf>,
     /// Serve operations on the upstream's AWS account too: resource policies, deletion of backups,
@@ -91,9 +90,8 @@ pub struct Args {
     /// account, decreases and switches per day, number of tables
     #[arg(long, value_enum, default_value = "on")]
     quotas: Switch,
-    /// After SIGTERM, serve on for so long before the listener closes: not ready, and each answer
-    /// ends its connection, so that clients go elsewhere
-    #[arg(long, value_name = "SECONDS", env = "HEATSINK_LAME_DUCK", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=3_600))]
+    /// Serve on for so long after SIGTERM: not ready, and each answer ends its connection
+    #[arg(long, value_name = "SECONDS", env = "HEATSINK_LAME_DUCK", hide_env_values = true, default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=3_600))]
     lame_duck: u64,
     #[command(flatten)]
     admin: admin::Args,

@@ -64,7 +64,8 @@ impl TestDir {
             .env("AWS_ACCESS_KEY_ID", "local")
             .env("AWS_SECRET_ACCESS_KEY", "local")
             .env("AWS_CONFIG_FILE", "/dev/null")
-            .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+            .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+            .env("HEATSINK_LAME_DUCK", "0");
         for name in ["AWS_REGION", "AWS_PROFILE", "RUST_LOG", "COLUMNS", "AWS_SESSION_TOKEN"] {
             command.env_remove(name);
         }

@@ -191,8 +191,8 @@ const LASTING: &[Entry] = &[
     ),
     (
         "only loopback addresses are served",
-        "`--listen` names a network address.",
-        "Listen on 127.0.0.1; put a proxy of your own in front.",
+        "`--server`, or `--listen` of `watch`, names a network address.",
+        "Run the command on the server's machine.",
     ),
     (
         "beyond loopback (127.0.0.1, [::1], localhost) it needs a token",
@@ -223,7 +223,7 @@ const LASTING: &[Entry] = &[
     ),
     (
         "The rules contradict the registry",
-        "Rules and record differ.",
+        "Rules and record differ; the record holds.",
         "Give all gateways the same rules; change a layout with `adopt` or `reshard`.",
     ),
     (

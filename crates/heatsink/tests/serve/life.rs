@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::process::{Server, heatsink, post, run, scratch, send};
+use crate::process::{PATIENCE, Server, heatsink, post, run, scratch, send};
 
 const LIST: &str = "DynamoDB_20120810.ListTables";
 
@@ -150,6 +150,7 @@ fn asked_while(address: &str, change: impl FnOnce()) -> (usize, Vec<String>) {
 
 fn ask_once(address: &str) -> Result<(), String> {
     let mut stream = TcpStream::connect(address).map_err(|error| format!("connect: {error}"))?;
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(&post(LIST, b"{}")).map_err(|error| format!("write: {error}"))?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).map_err(|error| format!("read: {error}"))?;
@@ -200,6 +201,7 @@ fn a_socket_of_the_service_manager_outlives_its_servers() {
     };
     let first = start();
     assert_eq!(first.address(), address);
+    let mut third = None;
     let (answered, failed) = asked_while(&address, || {
         std::thread::sleep(Duration::from_millis(300));
         // Clients wait until the next one is there.
@@ -207,11 +209,12 @@ fn a_socket_of_the_service_manager_outlives_its_servers() {
         let second = start();
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(second.stop("TERM").0, Some(0));
-        let _third = start();
+        third = Some(start());
         std::thread::sleep(Duration::from_millis(300));
     });
     assert!(answered > 20, "{answered}");
     assert!(failed.is_empty(), "{} of {answered} failed: {:?}", failed.len(), failed.first());
+    assert_eq!(third.unwrap().stop("TERM").0, Some(0));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! TLS of the process: its flags and files, and certificates that are replaced under load.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -40,7 +40,7 @@ impl Files {
     /// Another certificate with another key, in the same files.
     fn renew(&self) {
         let key = KeyPair::generate().unwrap();
-        let cert = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let cert = CertificateParams::new(vec!["localhost".to_owned(), "store.example".to_owned()]).unwrap();
         let cert = cert.signed_by(&key, &self.ca).unwrap();
         std::fs::write(self.path("cert.pem"), cert.pem()).unwrap();
         std::fs::write(self.path("key.pem"), key.serialize_pem()).unwrap();
@@ -226,5 +226,76 @@ fn certificates_are_replaced_under_load_and_no_request_fails_or_waits() {
     assert!(answered > 100);
     let (_, log) = server.stop("TERM");
     assert!(log.contains("it is not the key of the certificate"), "{log}");
+    std::fs::remove_dir_all(&files.dir).unwrap();
+}
+
+/// A proxy that takes CONNECT to anywhere and leads to `to`; it counts.
+fn proxy(to: String) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let tunnels = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&tunnels);
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (mut client, mut head) = (client.unwrap(), Vec::new());
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && client.read(&mut byte).unwrap_or(0) == 1 {
+                head.push(byte[0]);
+            }
+            if !head.starts_with(b"CONNECT store.example:443 ") {
+                continue;
+            }
+            counted.fetch_add(1, Ordering::Relaxed);
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let store = TcpStream::connect(&to).unwrap();
+            for (mut from, mut into) in
+                [(client.try_clone().unwrap(), store.try_clone().unwrap()), (store, client)]
+            {
+                std::thread::spawn(move || std::io::copy(&mut from, &mut into));
+            }
+        }
+    });
+    (address, tunnels)
+}
+
+#[test]
+fn an_upstream_is_reached_by_its_own_ca_and_through_a_proxy() {
+    let files = Files::new("upstream-ca");
+    let store = files.start(&[]);
+    let at = address(&store);
+    let direct = format!("https://localhost:{}", at.rsplit(':').next().unwrap());
+    let (proxy, tunnels) = proxy(at);
+    let ca = files.path("ca.pem").display().to_string();
+    let start = |upstream: &str, more: &[&str], environment: &[(&str, &str)]| {
+        let mut command = crate::process::heatsink();
+        command.args(["serve", "--output", "json", "--listen", "127.0.0.1:0", "--upstream", upstream]);
+        command.args(more).env("AWS_REGION", "us-east-1").envs(environment.iter().copied());
+        command
+    };
+    let by_ca = ["--upstream-ca", &ca];
+    let served = [
+        start(&direct, &by_ca, &[]),
+        start(&direct, &[], &[("AWS_CA_BUNDLE", &ca)]),
+        start(&direct, &[], &[("SSL_CERT_FILE", &ca)]),
+        start("https://store.example", &by_ca, &[("HTTPS_PROXY", &proxy)]),
+    ];
+    for mut command in served {
+        let gateway = Server::of(&mut command);
+        assert_eq!(crate::process::call(&gateway.endpoint(), "ListTables", "{}").0, 200);
+        assert_eq!(gateway.stop("TERM").0, Some(0));
+    }
+    assert!(tunnels.load(Ordering::Relaxed) > 0);
+    // Nobody else's certificates are enough, and a file without any is told.
+    let empty = files.path("empty.pem").display().to_string();
+    std::fs::write(&empty, "").unwrap();
+    for (mut command, code, said) in [
+        (start(&direct, &[], &[]), 69, "UnknownIssuer"),
+        (start(&direct, &["--upstream-ca", &empty], &[]), 64, "empty.pem: it holds no certificate"),
+        (start(&direct, &[], &[("AWS_CA_BUNDLE", "/no/such.pem")]), 64, "AWS_CA_BUNDLE /no/such.pem"),
+    ] {
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(code) && stderr.contains(said), "{said}: {stderr}");
+    }
     std::fs::remove_dir_all(&files.dir).unwrap();
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use heatsink_control::{Control, Gateway};
+use heatsink_control::{Bounds, Control};
 use heatsink_env::Env;
 
 use crate::cli::place::Place;
@@ -22,14 +22,13 @@ impl Name {
         Name { place: format!("{host}, {place}, process ") }
     }
 
-    /// Whether a gateway that died was at the same place. It has to have been silent for as long as
-    /// its lease and its last calls could last: another machine may have this one's name.
-    fn is_former(&self, one: &Gateway, now: u64) -> bool {
-        let registration = &one.registration;
-        let bounds = registration.bounds;
+    /// Whether the gateway of that name was at the same place and died, when it was last heard at
+    /// `heard`. It has to have been silent for as long as its lease and its last calls could last:
+    /// another machine may have this one's name.
+    fn is_former(&self, name: &str, bounds: Bounds, heard: u64, now: u64) -> bool {
         let over = u64::try_from((bounds.lease + bounds.straggler).as_millis()).unwrap_or(u64::MAX);
-        let was_here = one.name.starts_with(&self.place) && one.name != self.to_string();
-        was_here && now.saturating_sub(one.heard) > over
+        let was_here = name.starts_with(&self.place) && name != self.to_string();
+        was_here && now.saturating_sub(heard) > over
     }
 }
 
@@ -48,7 +47,10 @@ pub async fn take_off(control: &Control, name: &Name, env: &dyn Env) {
         Err(error) => return tracing::debug!(%error, "cannot look for former registrations"),
     };
     let now = env.unix_millis();
-    for one in listed.into_iter().flat_map(|(_, list)| list).filter(|one| name.is_former(one, now)) {
+    for one in listed.into_iter().flat_map(|(_, list)| list) {
+        if !name.is_former(&one.name, one.registration.bounds, one.heard, now) {
+            continue;
+        }
         let gateway = one.registration.gateway;
         match changer.strike(&gateway).await {
             Ok(()) => {
@@ -56,5 +58,23 @@ pub async fn take_off(control: &Control, name: &Name, env: &dyn Env) {
             }
             Err(error) => tracing::debug!(%error, "cannot take a former registration off"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_silent_one_of_the_same_place_is_former() {
+        let own = Name::at(&Place::Tcp("127.0.0.1:8000".parse().unwrap()));
+        let other = Name::at(&Place::Tcp("127.0.0.1:8001".parse().unwrap()));
+        let bounds = Bounds::DEFAULT;
+        let over = u64::try_from((bounds.lease + bounds.straggler).as_millis()).unwrap();
+        let before = format!("{}1", own.place);
+        assert!(own.is_former(&before, bounds, 0, over + 1));
+        assert!(!own.is_former(&before, bounds, 0, over), "its last calls may take effect still");
+        assert!(!own.is_former(&own.to_string(), bounds, 0, over + 1), "this one");
+        assert!(!other.is_former(&before, bounds, 0, over + 1), "elsewhere");
     }
 }

@@ -24,16 +24,14 @@ const BACKLOG: u32 = 1024;
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// Address or host name to listen on, or unix:PATH. Beyond loopback it needs --tls-cert, and
-    /// [[client]] in the rules or --tls-client-ca. A socket that systemd passes on (LISTEN_FDS) goes before
+    /// Address or host name to listen on, or unix:PATH; a socket of systemd (LISTEN_FDS) goes before.
+    /// Beyond loopback it needs --tls-cert, and [[client]] in the rules or --tls-client-ca
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
     pub listen: String,
-    /// Listen beyond loopback without TLS or without knowing who asks: everyone who reaches the
-    /// port can read along, or read and write all data
+    /// Listen beyond loopback all the same: everyone who reaches the port can read and write all data
     #[arg(long)]
     pub insecure_listen: bool,
-    /// Let another process listen on the same address (SO_REUSEPORT), so that its successor can
-    /// start before it ends
+    /// Share the address with another process (SO_REUSEPORT): the next one starts before this ends
     #[arg(long)]
     pub reuse_port: bool,
     /// Also serve requests for this host name or address (Host header); loopback names are always

@@ -14,15 +14,14 @@ use crate::exit::in_words;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// Serve clients over TLS with the certificate in this PEM file, and those that lead from it to
-    /// its root. It is read again when it changes
+    /// Serve clients over TLS with the certificate chain in this PEM file; read again when it changes
     #[arg(long = "tls-cert", value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// The private key of the certificate, in PEM; nobody else may be able to read the file
+    /// The certificate's private key, in PEM; others must not be able to read the file
     #[arg(long = "tls-key", value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Serve only clients that show a certificate signed by a CA in this PEM file. Its first URI
-    /// name, else its first DNS name, says who the client is
+    /// Serve only clients with a certificate by a CA in this PEM file; its first URI, else its first
+    /// DNS name, says who they are
     #[arg(long = "tls-client-ca", value_name = "FILE", requires = "cert")]
     client_ca: Option<PathBuf>,
 }

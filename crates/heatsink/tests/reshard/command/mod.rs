@@ -135,6 +135,7 @@ pub(super) fn local(command: &mut Command) -> &mut Command {
         .env("AWS_ACCESS_KEY_ID", "local")
         .env("AWS_SECRET_ACCESS_KEY", "local")
         .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("HEATSINK_LAME_DUCK", "0")
         .env("AWS_CONFIG_FILE", "/dev/null")
         .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
         .env_remove("AWS_REGION")
