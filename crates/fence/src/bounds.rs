@@ -30,6 +30,9 @@ impl Bounds {
         straggler: Duration::from_secs(30),
     };
 
+    /// No bound is longer: none needs to be, and sums of bounds are times.
+    pub const LONGEST: Duration = Duration::from_secs(86_400);
+
     /// The lease of a gateway that sees no registry. It is not registered, so nobody can read its
     /// bounds: this value is the same for all.
     pub const UNREGISTERED: Duration = Duration::from_secs(10);
@@ -75,6 +78,10 @@ impl Bounds {
     /// # Errors
     /// The reason why they are not, for the operator.
     pub fn check(&self) -> Result<(), String> {
+        let all = [self.lease, self.heartbeat, self.poll, self.straggler];
+        if let Some(long) = all.into_iter().find(|bound| *bound > Bounds::LONGEST) {
+            return Err(format!("{long:?} is longer than any bound: at most {:?}", Bounds::LONGEST));
+        }
         if self.poll.is_zero() || self.heartbeat.is_zero() {
             return Err("`poll` and `heartbeat` must be longer than nothing".to_owned());
         }
@@ -91,5 +98,30 @@ impl Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Bounds::DEFAULT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_that_are_no_times_of_a_fence_are_refused() {
+        let of = |change: fn(&mut Bounds)| {
+            let mut bounds = Bounds::DEFAULT;
+            change(&mut bounds);
+            bounds
+        };
+        assert_eq!(Bounds::DEFAULT.check(), Ok(()));
+        for unsound in [
+            of(|bounds| bounds.lease = Duration::MAX),
+            of(|bounds| bounds.straggler = Duration::MAX),
+            of(|bounds| (bounds.heartbeat, bounds.lease) = (Duration::MAX, Duration::MAX)),
+            of(|bounds| bounds.poll = Duration::MAX),
+            of(|bounds| bounds.lease = Duration::ZERO),
+            of(|bounds| bounds.poll = Duration::ZERO),
+        ] {
+            assert!(unsound.check().is_err(), "{unsound:?}");
+        }
     }
 }

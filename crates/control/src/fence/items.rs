@@ -133,12 +133,15 @@ impl Gateway {
         let gateway = text("sk").unwrap_or("?");
         let read = || {
             number("form").filter(|form| *form == FORM)?;
+            // What no gateway can have is damaged: a change would not wait for it, or for ever.
             let bounds: Bounds = serde_json::from_str(text("bounds")?).ok()?;
+            bounds.check().ok()?;
             Some(Gateway {
                 registration: Registration {
                     gateway: gateway.to_owned(),
-                    beat: number("beat")?,
-                    epoch: number("epoch")?,
+                    beat: counted(item, "beat")?,
+                    // One that nobody has come to would acknowledge all changes to come.
+                    epoch: counted(item, "epoch")?,
                     unclean: Duration::from_millis(number("unclean")?),
                     bounds,
                     ended: flag("ended"),
@@ -302,6 +305,60 @@ impl Registry {
         match self.call(Operation::DeleteItem, body).await {
             Err(error) if error.code != Code::ConditionalCheckFailedException => Err(self.failed(error)),
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gateway() -> Gateway {
+        let registration = Registration {
+            gateway: "g".to_owned(),
+            beat: 1,
+            epoch: 1,
+            unclean: Duration::ZERO,
+            bounds: Bounds::DEFAULT,
+            ended: false,
+        };
+        Gateway {
+            registration,
+            name: "name".to_owned(),
+            build: "0".to_owned(),
+            since: 1,
+            heard: 1,
+            process: None,
+            carries: true,
+            carries_values: true,
+            knows_counters: true,
+            knows_steps: true,
+            knows_values: true,
+            knows_long_keys: true,
+            knows_keys_together: true,
+            knows_slots: true,
+        }
+    }
+
+    #[test]
+    fn a_registration_that_no_gateway_has_is_damaged() {
+        let item = gateway().item();
+        assert_eq!(Gateway::read(&item).unwrap(), gateway());
+        let zero = r#"{"secs":0,"nanos":0}"#;
+        let most = r#"{"secs":18446744073709551615,"nanos":0}"#;
+        let bounds = |lease: &str, straggler: &str| {
+            format!(r#"{{"lease":{lease},"heartbeat":{lease},"poll":{lease},"straggler":{straggler}}}"#)
+        };
+        for text in [bounds(zero, zero), bounds(most, zero), bounds(most, most)] {
+            let mut damaged = item.clone();
+            damaged["bounds"]["S"] = json!(text);
+            let error = Gateway::read(&damaged).unwrap_err().to_string();
+            assert!(error.contains("is damaged"), "{text}: {error}");
+        }
+        for name in ["epoch", "beat"] {
+            let mut damaged = item.clone();
+            damaged[name]["N"] = json!(u64::MAX.to_string());
+            assert!(Gateway::read(&damaged).is_err(), "{name}");
         }
     }
 }

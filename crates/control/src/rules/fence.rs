@@ -91,8 +91,7 @@ pub(super) fn settings(
     ];
     for (text, field) in fields {
         if let Some(text) = text {
-            // A day is longer than any of these needs.
-            let limited = duration(text.get_ref()).filter(|time| *time <= Duration::from_secs(86_400));
+            let limited = duration(text.get_ref()).filter(|time| *time <= Bounds::LONGEST);
             *field = limited.ok_or_else(|| {
                 let problem = format!(
                     "expected a time such as \"30s\", \"500ms\" or \"2m\", found {:?}",
