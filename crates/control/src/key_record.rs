@@ -195,10 +195,14 @@ impl Registry {
                 // key would hide that: the keys' records tell.
                 let found = self.key_records(&table.id).await?;
                 let now = self.read(&table.id).await?.filter(|now| now.keys >= version);
-                Ok(written
-                    .into_iter()
-                    .map(|to| Some((now.clone()?, to)).filter(|(_, to)| found.contains(to)))
-                    .collect())
+                // Whoever did it may have known a later record of the table: since when the key lies
+                // so is what is on record.
+                let done = |to: KeyRecord| {
+                    let found = found.iter().find(|found| found.key == to.key)?;
+                    let done = *found == KeyRecord { since: found.since, ..to };
+                    done.then(|| Some((now.clone()?, found.clone()))).flatten()
+                };
+                Ok(written.into_iter().map(done).collect())
             }
             Err(error) => Err(self.failed(error)),
         }

@@ -4,6 +4,7 @@
 
 mod fence;
 mod indexes_change;
+mod keys_together;
 mod look;
 mod many;
 mod pages;
