@@ -169,9 +169,9 @@ impl AdoptionCheckpoint {
     }
 }
 
-/// Rules name no slots: only single keys have some.
-fn has_no_slots_by_name(layouts: &TableLayouts) -> bool {
-    layouts.iter().all(|one| one.layout().slots().is_empty())
+/// Every layout has shards. Rules name no slots: only single keys have some.
+fn are_of_rules(layouts: &TableLayouts) -> bool {
+    layouts.iter().all(|one| one.layout().shards > 0 && one.layout().slots().is_empty())
 }
 
 impl Record {
@@ -249,7 +249,7 @@ impl Record {
             Some(Record {
                 id: id.to_owned(),
                 name: text("name")?.to_owned(),
-                layouts: serde_json::from_str(text("layouts")?).ok().filter(has_no_slots_by_name)?,
+                layouts: serde_json::from_str(text("layouts")?).ok().filter(are_of_rules)?,
                 state: serde_json::from_str(text("state")?).ok()?,
                 version: number("version")?,
                 created: number("created")?,

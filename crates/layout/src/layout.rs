@@ -176,6 +176,23 @@ impl Layout {
         self == other || in_one(self) && in_one(other) || self.differs_from(other).is_some()
     }
 
+    /// Whether it can be the layout of a table's own keys, as nobody but a damaged record says
+    /// otherwise: it has shards, and what decides one.
+    pub fn is_sound(&self) -> bool {
+        let decides = |by: &By| match by {
+            By::SortKey => true,
+            By::Part { separator, .. } => !separator.is_empty(),
+            By::PrimaryKey => false,
+        };
+        let chooses = match &self.strategy {
+            Strategy::None => self.shards == 1,
+            Strategy::Calculated { by, .. } | Strategy::Bucket { by, .. } => decides(by),
+            Strategy::Template { by, .. } => decides(by),
+            Strategy::Counter { attributes } => !attributes.is_empty(),
+        };
+        self.shards > 0 && chooses && self.has_sound_steps() && self.has_sound_slots()
+    }
+
     /// Whether other writers assign the shard: an item can be in any of them, and equal sort keys
     /// in several.
     pub fn is_externally_assigned(&self) -> bool {

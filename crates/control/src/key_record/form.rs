@@ -181,8 +181,7 @@ impl KeyRecord {
                 |layout: &Layout| layout.counter_attributes().is_some() || layout.time().is_some();
             let unsound = |moves: &Move| is_special(&moves.to) && !leaves_items(moves);
             let layouts = || std::iter::once(&layout).chain(moves.as_ref().map(|moves| &moves.to));
-            let is_sound = |layout: &Layout| layout.has_sound_steps() && layout.has_sound_slots();
-            if moves.as_ref().is_some_and(unsound) || !layouts().all(is_sound) {
+            if moves.as_ref().is_some_and(unsound) || !layouts().all(Layout::is_sound) {
                 return None;
             }
             let most = layouts().map(Layout::slot_bound).max().unwrap_or(1);

@@ -285,3 +285,27 @@ fn a_record_with_a_damaged_list_of_slots_is_refused() {
     reserved(&mut item, "9");
     assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
 }
+
+#[test]
+fn a_record_with_a_layout_that_no_key_can_have_is_damaged() {
+    let four = layout(Strategy::calculated(By::SortKey), 4);
+    let good = record(four, None).item(&table()).unwrap();
+    let text = good["layout"]["S"].as_str().unwrap();
+    assert!(KeyRecord::read(&good).is_ok());
+    for (from, to) in [
+        ("\"shards\":4", "\"shards\":0"),
+        ("\"SortKey\"", "\"PrimaryKey\""),
+        ("\"SortKey\"", "{\"Part\":{\"separator\":\"\",\"part\":0}}"),
+        ("{\"Calculated\":{\"by\":\"SortKey\"}}", "\"None\""),
+    ] {
+        let mut damaged = good.clone();
+        damaged["layout"]["S"] = json!(text.replace(from, to));
+        assert_ne!(damaged, good, "{from}");
+        let error = KeyRecord::read(&damaged).unwrap_err().to_string();
+        assert!(error.contains("damaged"), "{to}: {error}");
+    }
+    let mut nothing = record(counter(4), None).item(&table()).unwrap();
+    let counts = nothing["layout"]["S"].as_str().unwrap().replace("[\"n\"]", "[]");
+    nothing["layout"]["S"] = json!(counts);
+    assert!(KeyRecord::read(&nothing).is_err());
+}
