@@ -12,6 +12,7 @@ mod tests;
 mod writes;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -25,6 +26,10 @@ pub(crate) use self::writes::FEW_KEYS;
 pub use self::writes::KeyWrites;
 use crate::record::{ChangedAt, Record};
 use crate::registry::Registry;
+
+/// How often records of keys are read that seem to be too few, and the first pause between.
+const LOOKS: u32 = 4;
+const LOOK: Duration = Duration::from_millis(20);
 
 /// How many keys of one table can be on record. Every gateway holds all of them in memory.
 pub const MAX_KEY_RECORDS: usize = 10_000;
@@ -104,11 +109,56 @@ impl Registry {
         .boxed()
     }
 
+    /// Whether any key of a table has a record, readable or not.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn has_key_records(&self, id: &str) -> Result<bool, Error> {
+        let body = json!({
+            "TableName": self.name(), "ConsistentRead": true, "Limit": 1, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+            "ExpressionAttributeValues": { ":p": { "S": id }, ":s": { "S": SORT } },
+        });
+        let page = self.call_patiently(Operation::Query, body).await.map_err(|error| self.failed(error))?;
+        Ok(page["Count"].as_u64().is_some_and(|count| count > 0))
+    }
+
+    /// The records of the keys of a table with that record, which says how many there are at least.
+    ///
+    /// # Errors
+    /// As [`key_records`](Self::key_records); retryable where some are missing. A key whose record
+    /// is lost would be taken for a whole one, and a part of its items be found.
+    pub fn all_key_records<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<Vec<KeyRecord>, Error>> {
+        async move {
+            if record.keys == 0 {
+                return Ok(Vec::new());
+            }
+            let least = record.key_count.unwrap_or(1);
+            for look in 0..LOOKS {
+                let found = self.key_records(&record.id).await?;
+                if u64::try_from(found.len()).is_ok_and(|found| found >= least) {
+                    return Ok(found);
+                }
+                // The transaction that writes both may have been read in its middle.
+                self.env().sleep(LOOK * (look + 1)).await;
+            }
+            Err(Error::unavailable(
+                format!(
+                    "The registry {} has lost records of keys of table {}: its record says that there are {least}. Nothing is sent until they are restored \
+                     from a backup (docs/how-to/recover.md)",
+                    self.name(),
+                    record.name
+                ),
+                Outcome::NotDone,
+            ))
+        }
+        .boxed()
+    }
+
     /// The layouts of a table's recorded keys: `known`, where the table's record says that they
     /// have not changed since.
     ///
     /// # Errors
-    /// As [`key_records`](Self::key_records).
+    /// As [`all_key_records`](Self::all_key_records).
     pub async fn key_layouts(
         &self,
         record: &Record,
@@ -118,7 +168,7 @@ impl Registry {
             _ if record.keys == 0 => Ok(Arc::default()),
             Some(known) if known.version() == record.keys => Ok(known),
             _ => {
-                let records = self.key_records(&record.id).await?;
+                let records = self.all_key_records(record).await?;
                 let keys = records.into_iter().map(KeyRecord::recorded);
                 Ok(Arc::new(KeyLayouts::new(record.keys, keys)))
             }
@@ -144,6 +194,16 @@ impl Registry {
         .boxed()
     }
 
+    /// How many keys of a table have records. Counts them where an older build has written the
+    /// table's record.
+    async fn key_count(&self, table: &Record) -> Result<u64, Error> {
+        match (table.keys, table.key_count) {
+            (0, _) => Ok(0),
+            (_, Some(count)) => Ok(count),
+            (_, None) => Ok(u64::try_from(self.key_records(&table.id).await?.len()).unwrap_or(0)),
+        }
+    }
+
     /// Writes the records of several keys, each if it still equals what is given with it, and with
     /// them the table's record, all or none. Returns what [`replace_key`](Self::replace_key) would
     /// of each.
@@ -157,7 +217,9 @@ impl Registry {
     ) -> Result<Vec<Option<(Record, KeyRecord)>>, Error> {
         let version = table.version + 1;
         let changed = ChangedAt(self.env().unix_millis());
-        let next = Record { version, changed, keys: version, ..table.clone() };
+        let new = keys.iter().filter(|(from, _)| from.is_none()).count();
+        let key_count = self.key_count(table).await? + u64::try_from(new).unwrap_or(0);
+        let next = Record { version, changed, keys: version, key_count: Some(key_count), ..table.clone() };
         let unchanged = |version: u64| {
             json!({
                 "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },

@@ -2,6 +2,7 @@
 //! given. Its absence alone never says that nothing is sharded.
 //!
 //! A table that has neither a record nor an entry of its name shows that it was on record once by
+//! these; one whose name has an entry by records of its keys, and by the last.
 //!
 //! 1. what this process remembers of it ([`Memory`](crate::Memory)), by the store's id of it;
 //! 2. its tag, on stores that have tags;
@@ -41,6 +42,8 @@ pub enum Sign {
     TaggedOther(String),
     /// Another registry has its record.
     RecordedIn(String),
+    /// Single keys of it have records, which are never removed.
+    KeysOnRecord,
     /// Its items lie like those of shards: of this key, so many of them, under that many shards.
     Lies(String, u64, u16),
 }
@@ -60,6 +63,7 @@ impl Sign {
                 ours(format!("was on record as sharded when a Heatsink here last looked ({place})"))
             }
             Sign::Tagged => ours(format!("has the tag heatsink.registry = {registry:?}")),
+            Sign::KeysOnRecord => ours("has keys on record that were given shards".to_owned()),
             Sign::Lies(key, items, shards) => ours(format!(
                 "holds {items} items of the key {key:?} and of keys that are written like its shards, just where {shards} shards put them"
             )),
@@ -166,25 +170,55 @@ pub async fn of_table(registry: &Registry, described: &Described) -> Option<Sign
     if sign.is_some() || registry.expectation().required == Some(false) || registry.is_unsharded(&schema.id) {
         return sign;
     }
-    match traces(registry, described).await {
-        Ok(traces) => {
-            if let Some((key, found)) = traces.sure() {
-                let key = key_text(key, schema.key.partition.key_type);
-                return Some(Sign::Lies(key, found.items, found.least()));
-            }
-        }
+    let lies = look_at_items(registry, described, &mut all_asked).await;
+    if lies.is_none() && all_asked {
+        registry.note_unsharded(&schema.id);
+    }
+    lies
+}
+
+/// The sign that the record alone is lost of a table whose name has an entry in the registry: also
+/// of one that was brought back, which may still have its tag and be remembered.
+pub(crate) async fn of_named(registry: &Registry, described: &Described) -> Option<Sign> {
+    let (schema, expectation) = (&described.schema, registry.expectation());
+    if expectation.required == Some(false) || registry.is_unsharded(&schema.id) {
+        return None;
+    }
+    let mut all_asked = true;
+    match registry.has_key_records(&schema.id).await {
+        Ok(true) => return Some(Sign::KeysOnRecord),
+        Ok(false) => {}
         Err(error) => {
-            all_asked &= !error.retryable();
+            all_asked = false;
+            tracing::debug!(table = schema.name, "records of its keys could not be read: {error}");
+        }
+    }
+    let lies = match expectation.alone {
+        true => None,
+        false => look_at_items(registry, described, &mut all_asked).await,
+    };
+    if lies.is_none() && all_asked {
+        registry.note_unsharded(&schema.id);
+    }
+    lies
+}
+
+async fn look_at_items(registry: &Registry, described: &Described, all_asked: &mut bool) -> Option<Sign> {
+    let schema = &described.schema;
+    match traces(registry, described).await {
+        Ok(traces) => traces.sure().map(|(key, found)| {
+            let key = key_text(key, schema.key.partition.key_type);
+            Sign::Lies(key, found.items, found.least())
+        }),
+        Err(error) => {
+            *all_asked &= !error.retryable();
             tracing::debug!(
                 table = schema.name,
                 "its items could not be read, so they say nothing yet: {error}"
             );
+            None
         }
     }
-    if all_asked {
-        registry.note_unsharded(&schema.id);
-    }
-    None
 }
 
 /// The sign that a Heatsink has written which had the table on record. Its items are not read.
@@ -253,11 +287,12 @@ async fn refusal_by(
     sign: impl Future<Output = Option<Sign>>,
 ) -> Result<Option<String>, Error> {
     let name = &described.schema.name;
-    if registry.entry(name).await?.is_some() {
-        // The registry knows the table.
-        return Ok(None);
-    }
-    Ok(sign.await.map(|sign| sign.refusal(name, registry.name())))
+    // Where the registry has an entry for the name, it knows the table.
+    let sign = match registry.entry(name).await? {
+        Some(_) => of_named(registry, described).await,
+        None => sign.await,
+    };
+    Ok(sign.map(|sign| sign.refusal(name, registry.name())))
 }
 
 /// What the first items say of a key that is written like a shard, in a table without a record.

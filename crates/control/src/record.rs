@@ -64,6 +64,9 @@ pub struct Record {
     /// The version that this record had when a record of a single key was last written; 0 if there
     /// never was one.
     pub keys: u64,
+    /// How many keys have records, which are never removed. `None` where there is none, and in
+    /// records that older builds have written since.
+    pub key_count: Option<u64>,
     /// The layouts of single values of index keys.
     pub values: Vec<ValueLayout>,
 }
@@ -177,7 +180,7 @@ fn are_of_rules(layouts: &TableLayouts) -> bool {
 impl Record {
     /// Whether another record of the table says the same of all but records of single keys.
     pub fn says_as(&self, other: &Record) -> bool {
-        let but_keys = |record: &Record| Record { version: 0, keys: 0, ..record.clone() };
+        let but_keys = |record: &Record| Record { version: 0, keys: 0, key_count: None, ..record.clone() };
         but_keys(self) == but_keys(other)
     }
 
@@ -200,6 +203,9 @@ impl Record {
         }
         if self.form() != FORM {
             item["keys"] = json!({ "N": self.keys.to_string() });
+        }
+        if let Some(count) = self.key_count.filter(|_| self.form() != FORM) {
+            item["key_count"] = json!({ "N": count.to_string() });
         }
         if !self.values.is_empty() {
             item["values"] = json!({ "S": json!(self.values).to_string() });
@@ -257,6 +263,7 @@ impl Record {
                 made: number("made"),
                 adopted: item["adopted"]["BOOL"].as_bool().unwrap_or(true),
                 keys: keys?,
+                key_count: number("key_count"),
                 values: values()?,
             })
         };

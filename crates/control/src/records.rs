@@ -36,6 +36,7 @@ impl Registry {
             made: described.made,
             adopted,
             keys: 0,
+            key_count: None,
             values: Vec::new(),
         }
     }
@@ -109,6 +110,7 @@ impl Registry {
             };
             for item in answer["Responses"][self.name()].as_array().into_iter().flatten() {
                 if item["sk"]["S"] == SORT {
+                    self.note_recorded(id);
                     record = Some(Record::read(item)?);
                 } else {
                     entry = Some(NameEntry::read(item)?);

@@ -89,6 +89,11 @@ impl Registry {
         self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
     }
 
+    /// Notes that the table is on record: if its record is lost later, it is looked at anew.
+    pub(crate) fn note_recorded(&self, id: &str) {
+        self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
     /// The name of its table.
     pub fn name(&self) -> &str {
         &self.name

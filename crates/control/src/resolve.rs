@@ -238,7 +238,7 @@ async fn not_on_record(registry: &Registry, described: &Described, entry: Option
     // Where the registry has an entry for the name, it knows the table.
     let sign = match entry {
         None => lost_registry::of_table(registry, described).await,
-        Some(_) => None,
+        Some(_) => lost_registry::of_named(registry, described).await,
     };
     match sign {
         None => TableStatus::Forward,

@@ -25,6 +25,7 @@ fn table() -> Record {
         made: None,
         adopted: true,
         keys: 5,
+        key_count: Some(1),
         values: Vec::new(),
     }
 }

@@ -6,6 +6,7 @@ mod fence;
 mod indexes_change;
 mod keys_together;
 mod look;
+mod lost_records;
 mod many;
 mod pages;
 mod registry;

@@ -131,8 +131,8 @@ impl Reshard {
         let entry = self.registry.entry(&first.name).await?;
         let record = self.registry.create(entry.as_ref(), &first).await?;
         // Keys that begin beside each other all find no record.
-        let Record { version, created, keys, .. } = record;
-        if record != (Record { version, created, keys, ..first.clone() }) {
+        let Record { version, created, keys, key_count, .. } = record;
+        if record != (Record { version, created, keys, key_count, ..first.clone() }) {
             return Err(WorkerError::Busy(format!(
                 "Table {} was put on record by another process. Run this again",
                 first.name

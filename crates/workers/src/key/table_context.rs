@@ -96,8 +96,8 @@ impl TableContext {
             ));
         }
         let records = match &recorded {
-            Some(record) if record.keys > 0 => registry.key_records(&record.id).await?,
-            _ => Vec::new(),
+            Some(record) => registry.all_key_records(record).await?,
+            None => Vec::new(),
         };
         let known = records.iter().map(|one| {
             let in_force = InForce::Stable(Arc::new(one.layout.clone()));
