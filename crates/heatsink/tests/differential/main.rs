@@ -49,6 +49,7 @@ mod stepping;
 mod strategies;
 mod streams;
 mod tables;
+mod together;
 mod transact;
 mod valued;
 mod values;

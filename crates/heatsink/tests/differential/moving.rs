@@ -3,8 +3,10 @@
 //! written the item anew.
 
 use fastrand::Rng;
+use heatsink_control::Control;
 use heatsink_dynamo::Operation;
-use heatsink_layout::{InForce, LayoutSource, Slots};
+use heatsink_layout::{InForce, LayoutSource, Phase, Slots};
+use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::generate::Step;
@@ -37,10 +39,18 @@ pub fn hide(steps: &mut Vec<Step>) {
 
 /// The two slots of a stored item, and its logical key, if it changes its slot.
 pub fn slots(table: &Table, world: &World, item: &Json) -> Option<(Vec<u8>, Slots)> {
-    let schema = world.control.table(table.name)?;
+    slots_by(table, world.newest(), item)
+}
+
+fn slots_by(table: &Table, control: &Control, item: &Json) -> Option<(Vec<u8>, Slots)> {
+    let schema = control.table(table.name)?;
     let (name, kind) = table.partition;
     let logical = schema.logical(&bytes(&item[name], kind)).to_vec();
-    let InForce::Moving(moving) = world.control.in_force(&schema, &logical) else { return None };
+    let InForce::Moving(moving) = control.in_force(&schema, &logical) else { return None };
+    // Before that all items lie where they lay.
+    if moving.phase != Phase::Move {
+        return None;
+    }
     let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
     let sort = sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind));
     let slots = moving.slots(sort).unwrap()?;
@@ -59,7 +69,8 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         if rng.bool() {
             continue;
         }
-        let Some(schema) = world.control.table(table.name) else { continue };
+        let control = world.newest();
+        let Some(schema) = control.table(table.name) else { continue };
         let (name, kind) = table.partition;
         let mut stored = items(table, &*world.raw);
         stored.retain(|item| slots(table, world, item).is_some_and(|(_, slots)| slots.from != slots.to));
@@ -68,7 +79,7 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         }
         let item = stored.swap_remove(rng.usize(..stored.len()));
         let (logical, slots) = slots(table, world, &item).unwrap();
-        let InForce::Moving(moving) = world.control.in_force(&schema, &logical) else { continue };
+        let InForce::Moving(moving) = control.in_force(&schema, &logical) else { continue };
         let new = value(&schema.physical(&logical, &moving.to, slots.to).unwrap(), kind);
         let old = value(&schema.physical(&logical, &moving.from, slots.from).unwrap(), kind);
         let other = |partition: &Json| {
@@ -79,24 +90,46 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         match (item[name] == new, rng.u32(..4)) {
             // Not moved yet.
             (true, 0 | 1) => {
-                put(world, table, &other(&old));
-                delete(world, table, &item);
+                put(&*world.raw, table, &other(&old));
+                delete(&*world.raw, table, &item);
             }
             // Written blindly, and its old copy is still there: what may expire is not written so.
             (true, 2) if recorded::expires(table).is_none_or(|expires| item.get(expires).is_none()) => {
                 let mut stale = other(&old);
                 stale["stale"] = json!({ "BOOL": true });
-                put(world, table, &stale);
+                put(&*world.raw, table, &stale);
             }
             (false, 0 | 1) => {
                 let there = stored.iter().any(|stored| stored[name] == new && same(table, stored, &item));
                 if !there {
-                    put(world, table, &other(&new));
+                    put(&*world.raw, table, &other(&new));
                 }
-                delete(world, table, &item);
+                delete(&*world.raw, table, &item);
             }
             _ => {}
         }
+    }
+}
+
+/// Brings all items to their new slots of the keys that move as `control` knows it, and of which
+/// that holds; copies that are old are removed.
+pub fn bring_all(table: &Table, control: &Control, raw: &dyn Store, of: impl Fn(&[u8]) -> bool) {
+    let Some(schema) = control.table(table.name) else { return };
+    let (name, kind) = table.partition;
+    let stored = items(table, raw);
+    for item in &stored {
+        let Some((logical, slots)) = slots_by(table, control, item) else { continue };
+        let InForce::Moving(moving) = control.in_force(&schema, &logical) else { continue };
+        let new = value(&schema.physical(&logical, &moving.to, slots.to).unwrap(), kind);
+        if !of(&logical) || slots.from == slots.to || item[name] == new {
+            continue;
+        }
+        if !stored.iter().any(|stored| stored[name] == new && same(table, stored, item)) {
+            let mut moved = item.clone();
+            moved[name] = new;
+            put(raw, table, &moved);
+        }
+        delete(raw, table, item);
     }
 }
 
@@ -104,19 +137,19 @@ fn same(table: &Table, a: &Json, b: &Json) -> bool {
     table.sort.is_none_or(|(sort, _)| a[sort] == b[sort])
 }
 
-fn put(world: &World, table: &Table, item: &Json) {
-    run(world, Operation::PutItem, json!({ "TableName": table.name, "Item": item }));
+fn put(raw: &dyn Store, table: &Table, item: &Json) {
+    run(raw, Operation::PutItem, json!({ "TableName": table.name, "Item": item }));
 }
 
-fn delete(world: &World, table: &Table, item: &Json) {
+fn delete(raw: &dyn Store, table: &Table, item: &Json) {
     let mut key = json!({ table.partition.0: item[table.partition.0] });
     if let Some((sort, _)) = table.sort {
         key[sort] = item[sort].clone();
     }
-    run(world, Operation::DeleteItem, json!({ "TableName": table.name, "Key": key }));
+    run(raw, Operation::DeleteItem, json!({ "TableName": table.name, "Key": key }));
 }
 
-fn run(world: &World, operation: Operation, body: Json) {
+fn run(raw: &dyn Store, operation: Operation, body: Json) {
     let step = Step { operation: operation.name().to_owned(), body };
-    assert_eq!(compare::run(&*world.raw, &step).error, None);
+    assert_eq!(compare::run(raw, &step).error, None);
 }

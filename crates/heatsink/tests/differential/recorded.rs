@@ -12,10 +12,10 @@ use heatsink_layout::{By, Hash, Layout, Phase, Strategy};
 use heatsink_store::Store;
 
 use crate::schema::Table;
-use crate::valued;
+use crate::{together, valued};
 
 /// A key on record, its shards, those that it moves to, and the most that it ever had.
-type Key = (&'static [u8], u16, Option<u16>, u16);
+pub type Key = (&'static [u8], u16, Option<u16>, u16);
 
 /// The keys on record. Clients use others that look like their shards, and none that is one: that
 /// would be refused.
@@ -58,7 +58,7 @@ const BINARIES_IN_SLOTS: &[InSlots] =
 
 /// Whether some keys are on record under these rules.
 pub fn has(rules: &str) -> bool {
-    rules.trim_end().ends_with("# keys on record") || in_slots(rules) || moves(rules)
+    rules.trim_end().ends_with("# keys on record") || in_slots(rules) || moves(rules) && !together::has(rules)
 }
 
 /// Whether their shards have slots by name.
@@ -70,7 +70,19 @@ pub fn in_slots(rules: &str) -> bool {
 /// Whether they move meanwhile.
 pub fn moves(rules: &str) -> bool {
     let rules = rules.trim_end();
-    rules.ends_with("# keys move") || rules.ends_with("# keys move between slots") || valued::beside(rules)
+    rules.ends_with("# keys move")
+        || rules.ends_with("# keys move between slots")
+        || valued::beside(rules)
+        || together::has(rules)
+}
+
+/// The keys of worlds in which they move as a group (`together`).
+pub fn group(key_type: KeyType) -> &'static [Key] {
+    match key_type {
+        KeyType::S => MOVING_STRINGS,
+        KeyType::B => MOVING_BINARIES,
+        KeyType::N => &[],
+    }
 }
 
 /// By which attribute the moves of a table have it that its items expire.

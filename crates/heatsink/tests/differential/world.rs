@@ -21,6 +21,7 @@ use crate::lacking;
 use crate::recorded;
 use crate::schema::Table;
 use crate::stepping;
+use crate::together::{self, Moved};
 use crate::valued;
 use crate::widening;
 
@@ -249,6 +250,17 @@ pub const IN_SLOTS: &[&str] = &[
     # keys in slots"#,
 ];
 
+/// The same of worlds in which several keys move as a group, from their first step to their last.
+pub const TOGETHER: &[&str] = &[
+    r#"rule = []
+    # keys move together"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "calculated", shards = 5 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
+    ]
+    # keys move together"#,
+];
+
 /// By how much the clocks of gateways are ahead of those that write the registry.
 pub(crate) const A_DAY: Duration = Duration::from_secs(86_400);
 
@@ -259,7 +271,7 @@ const CALLS: usize = 60;
 pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
     let can = |rules: &&str| judge == Judge::Engine || lacking::can(rules);
-    let all = RULES.iter().chain(RESPREAD).chain(IN_SLOTS).copied();
+    let all = RULES.iter().chain(RESPREAD).chain(IN_SLOTS).chain(TOGETHER).copied();
     let rules: Vec<&str> = all.filter(can).filter(|rules| rules.contains(&named)).collect();
     // Worlds that came later take some of the cases and leave the others what they were: a seed
     // goes on to name its case.
@@ -269,13 +281,16 @@ pub fn draw(rng: &mut Rng, judge: Judge) -> String {
         others.into_iter().partition(|rules| RESPREAD.contains(rules));
     let (slots, others): (Vec<&str>, Vec<&str>) =
         others.into_iter().partition(|rules| IN_SLOTS.contains(rules));
+    let (together, others): (Vec<&str>, Vec<&str>) =
+        others.into_iter().partition(|rules| together::has(rules));
     let one_in_sixteen = rng.clone().u32(..16);
     let groups = match one_in_sixteen {
-        0 => [widen, others, respread, step, slots],
-        1 | 2 => [respread, others, widen, step, slots],
-        3 => [step, others, widen, respread, slots],
-        4 => [slots, others, widen, respread, step],
-        _ => [others, widen, respread, step, slots],
+        0 => [widen, others, respread, step, slots, together],
+        1 | 2 => [respread, others, widen, step, slots, together],
+        3 => [step, others, widen, respread, slots, together],
+        4 => [slots, others, widen, respread, step, together],
+        5 => [together, others, widen, respread, step, slots],
+        _ => [others, widen, respread, step, slots, together],
     };
     let rules = groups.into_iter().find(|rules| !rules.is_empty()).unwrap_or_default();
     rules[rng.usize(..rules.len())].to_owned()
@@ -321,17 +336,22 @@ pub struct Sharded {
     changes_after: Option<usize>,
     /// What has to wait for the change is answered at once: nothing would end it.
     waits: bool,
+    /// Keys that move as a group.
+    pub moved: Option<Moved>,
 }
 
 impl Sharded {
     fn new(gateways: Vec<(Service, Control)>) -> Self {
-        Sharded { gateways, calls: AtomicUsize::new(0), changes_after: None, waits: false }
+        Sharded { gateways, calls: AtomicUsize::new(0), changes_after: None, waits: false, moved: None }
     }
 
     /// Which gateway takes the next call.
     fn next(&self, operation: Operation) -> usize {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(after) = self.changes_after {
+            if let Some(moved) = &self.moved {
+                moved.come_to(call / after + 1);
+            }
             // No two gateways are further apart than one change.
             return (call / after + call % 2).min(self.gateways.len() - 1);
         }
@@ -345,8 +365,10 @@ impl Sharded {
 impl Store for Sharded {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         let at = self.next(operation);
+        // Into buckets to come no client writes before their change begins.
+        let knows = if self.moved.is_some() { at } else { at.max(1) };
         if self.waits
-            && let Some(waits) = stepping::waits(&self.gateways[at.max(1)].1, operation, &body)
+            && let Some(waits) = stepping::waits(&self.gateways[knows].1, operation, &body)
         {
             return async move { Err(waits) }.boxed();
         }
@@ -428,6 +450,24 @@ impl World {
             let service = Sharded { changes_after: Some(CALLS), waits: true, ..Sharded::new(views.into()) };
             return World { service, raw, control };
         }
+        if together::has(rules) {
+            let views: Vec<_> = (0..together::VIEWS)
+                .map(|view| {
+                    tables.iter().for_each(|table| together::write(&raw, table, view));
+                    let gateway = gateway(&raw, &read);
+                    // It looks them up now, and not again.
+                    let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
+                    block_on(gateway.1.resolve(&names)).expect("the registry can be read");
+                    gateway
+                })
+                .collect();
+            let controls: Vec<Control> = views.iter().map(|view| view.1.clone()).collect();
+            let control = controls.last().expect("there are some").clone();
+            let moved = Some(Moved::new(&raw, tables, controls));
+            let changes_after = Some(together::CALLS);
+            let service = Sharded { changes_after, waits: true, moved, ..Sharded::new(views) };
+            return World { service, raw, control };
+        }
         if valued::has(rules) && turn.is_none() {
             tables.iter().for_each(|table| valued::write(&raw, table, rules, false));
         }
@@ -450,6 +490,11 @@ impl World {
         });
         let control = gateways[0].1.clone();
         World { service: Sharded::new(gateways.into()), raw, control }
+    }
+
+    /// The layouts by which the newest gateway that takes calls goes.
+    pub fn newest(&self) -> &Control {
+        self.service.moved.as_ref().map_or(&self.control, Moved::control)
     }
 
     /// A gateway that reaches the store `raw` through `store`. Its tables are made by another.
