@@ -10,7 +10,7 @@ use heatsink_history::{Answer, Operation, State, Value};
 use serde_json::{Value as Json, json};
 
 use crate::world::{World, name};
-use crate::{KEY, OTHER, TABLE};
+use crate::{BESIDE, KEY, TABLE};
 
 /// How long a client waits for an answer, when nothing else is said.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,7 +31,8 @@ pub const KEY_NAMES: [&str; 2] = ["pk", "sk"];
 
 /// The partition key under which an item lies.
 pub fn partition_of(item: &str) -> &'static str {
-    if item.starts_with("other") { OTHER } else { KEY }
+    let of = |(prefix, _): &&(&str, &str)| item.starts_with(prefix);
+    BESIDE.iter().find(of).map_or(KEY, |(_, key)| key)
 }
 
 /// The primary key of an item.

@@ -18,6 +18,7 @@
 
 mod adoption;
 mod book;
+mod carried;
 mod client;
 mod clock;
 mod counters;
@@ -55,6 +56,9 @@ const TABLE: &str = "Board";
 const KEY: &str = "game";
 /// Another key, which moves beside it in some stories.
 const OTHER: &str = "game2";
+/// Other keys than [`KEY`]: their items' names begin so.
+const BESIDE: [(&str, &str); 4] =
+    [("other", OTHER), ("third", "game3"), ("fourth", "game4"), ("idle", "idle")];
 const INDEX: &str = "by-status";
 
 /// A run ends after so many failing seeds: the first few of a long one tell more than the first.

@@ -1,6 +1,7 @@
 //! The hot key moves from layout to layout, there and back, while clients use it: one run of
 //! `heatsink reshard start` after the other, or two at once, killed and stopped at any of their
-//! calls. In some stories another key moves beside it. Weather and mischief are those of the other stories.
+//! calls. In some stories another key moves beside it; in half of these gateways move both as a group,
+//! as they are asked to, and are killed and stopped themselves. Weather and mischief are those of the other stories.
 //!
 //! Calls land within the bounds here: that is what the protocol assumes. What clients ask is in
 //! `reshard_client`.
@@ -37,6 +38,9 @@ const PAIR_APART: [&str; 2] = ["q0", "other1"];
 /// So many runs bring a move to its end, or the weather is too bad for it. In good weather they
 /// must.
 const TRIES: usize = 7;
+/// So long gateways have in bad weather until something else is asked for; in good weather it is
+/// enough.
+const CARRIED_WITHIN: Duration = Duration::from_secs(120);
 
 /// What befalls a run: at which of its calls, and whether that one never arrives. It is stopped for
 /// a time, or killed.
@@ -86,6 +90,8 @@ pub struct Stage {
     pub items: Vec<String>,
     /// The keys that move, beside each other.
     keys: &'static [&'static str],
+    /// Whether gateways move them as a group, and no runs of the command do.
+    carried: bool,
     /// The layouts that each gets.
     wanted: Vec<WantedLayout>,
     clients: u64,
@@ -154,6 +160,8 @@ impl Stage {
         }
         let together = seed.is_multiple_of(3);
         let keys: &[&str] = if together { &[KEY, OTHER] } else { &[KEY] };
+        let has_registry = !seed.is_multiple_of(4);
+        let carried = together && has_registry && Rng::with_seed(seed.wrapping_add(0x00ca_441e)).bool();
         let mut items: Vec<String> = (0..rng.usize(2..=3)).map(|at| format!("p{at}")).collect();
         items.extend(together.then(|| "other0".to_owned()));
         items.extend(if together { PAIR_APART } else { PAIR }.map(str::to_owned));
@@ -162,6 +170,7 @@ impl Stage {
             rules,
             items,
             keys,
+            carried,
             wanted,
             clients: rng.u64(1..=3),
             calls: rng.u64(7..=12),
@@ -209,8 +218,9 @@ impl Stage {
     async fn script(self: Rc<Self>) -> Vec<String> {
         let world = &self.world;
         world.log.line(format!(
-            "Reshard to {:?}, {} gateways, {} clients, expires {:?}, {:?}, rules {:?}",
+            "Reshard to {:?}, {}{} gateways, {} clients, expires {:?}, {:?}, rules {:?}",
             self.wanted.iter().map(WantedLayout::in_words).collect::<Vec<String>>(),
+            if self.carried { "carried by " } else { "" },
             world.gateways(),
             self.clients,
             self.expires,
@@ -220,6 +230,9 @@ impl Stage {
         world.create_past().await;
         if let Some(Expires::Always) = self.expires {
             world.expire_past().await;
+        }
+        if self.carried {
+            world.carry();
         }
         for gateway in 0..world.gateways() {
             if let Err(why) = world.start_surely(gateway).await {
@@ -272,6 +285,15 @@ impl Stage {
 
     /// Takes the keys to each layout.
     async fn operator(&self) {
+        if self.carried {
+            let mut rng = self.rng(3);
+            for wanted in &self.wanted {
+                self.world.clock.sleep(up_to(&mut rng, self.pace * 3)).await;
+                self.world.ask_for(&self.rules, self.keys, wanted).await;
+                self.world.until_carried(self.keys, CARRIED_WITHIN).await;
+            }
+            return self.moving.set(false);
+        }
         let keys = (0..).zip(self.keys).map(|(at, key)| self.take(key, self.rng(3 + at * 7)));
         join_all(keys).await;
         self.moving.set(false);
@@ -378,10 +400,15 @@ impl Stage {
         (0..world.gateways()).for_each(|gateway| world.stop(gateway, false));
         world.clock.sleep(QUIET).await;
         world.start_all().await;
-        let mut layouts = Vec::new();
-        for key in self.keys {
-            layouts.push((*key, self.finish(key).await));
-        }
+        let layouts = if self.carried {
+            self.carried_out().await
+        } else {
+            let mut layouts = Vec::new();
+            for key in self.keys {
+                layouts.push((*key, self.finish(key).await));
+            }
+            layouts
+        };
         for gateway in 0..world.gateways() {
             for item in self.items.iter().take(1) {
                 // A look-up that somebody gave up in bad weather may tell the next request of its
@@ -426,6 +453,23 @@ impl Stage {
         let asked = wanted.in_words();
         self.world.book.fault(format!("{key} does not come to {asked} in good weather: {why}"));
         Layout::none()
+    }
+
+    /// What gateways were asked for last comes to its end. Returns the layouts that the keys have
+    /// then.
+    async fn carried_out(&self) -> Vec<(&'static str, Layout)> {
+        let world = &self.world;
+        let wanted = self.wanted.last().cloned().unwrap_or_else(|| 1.into());
+        for _ in 0..2 {
+            world.ask_for(&self.rules, self.keys, &wanted).await;
+            if !world.until_carried(self.keys, CARRIED_WITHIN).await {
+                world.book.fault("a key does not come to its end in good weather".to_owned());
+            }
+        }
+        world.all_have(self.keys, wanted.shards).await;
+        let records = world.key_records().await;
+        let layout = |key: &str| records.iter().find(|one| one.key == key.as_bytes()).map(|one| &one.layout);
+        self.keys.iter().map(|key| (*key, layout(key).cloned().unwrap_or_else(Layout::none))).collect()
     }
 
     /// In the store each item lies once, in the shard that the layout names, as gateways show it.

@@ -9,7 +9,7 @@ use heatsink_env::MonotonicInstant;
 use heatsink_history::{Answer, Operation};
 use serde_json::{Value as Json, json};
 
-use crate::client::{LABELS, PATIENCE};
+use crate::client::{LABELS, PATIENCE, partition_of};
 use crate::world::World;
 use crate::{INDEX, KEY, TABLE};
 
@@ -119,7 +119,10 @@ impl World {
         absent: bool,
     ) -> Result<(), Error> {
         let walk = Walk::query(self, label, limit);
-        self.walk(gateway, walk, if absent { items } else { &[] }).await
+        // A Query of the key shows nothing of other keys.
+        let may_be_in = |item: &&String| label.is_some() || partition_of(item) == KEY;
+        let items: Vec<String> = items.iter().filter(|item| absent && may_be_in(item)).cloned().collect();
+        self.walk(gateway, walk, &items).await
     }
 
     /// A whole Scan of the table: a read of every item.

@@ -25,7 +25,8 @@ use heatsink_env::{Env, Processes};
 use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_workers::{
-    Adoption, AdoptionOptions, AdoptionReport, AsItLies, Direction, Layouts, Reshard, Unwatched, WorkerError,
+    Adoption, AdoptionOptions, AdoptionReport, AsItLies, Direction, Layouts, Reshard, Runner, Unwatched,
+    WorkerError,
 };
 use serde_json::Value as Json;
 
@@ -51,6 +52,8 @@ pub struct World {
     made: Cell<u64>,
     /// Whether the clocks of processes disagree.
     odd_clocks: bool,
+    /// Whether gateways that start from now on carry out what is asked for.
+    carry: Cell<bool>,
     /// The processes that run. Gateways can tell of each other whether they do, before half of the
     /// seeds: they are on one machine.
     alive: Alive,
@@ -69,8 +72,8 @@ impl World {
         let book = Book::new(Arc::clone(&network), log.clone());
         let (gateways, workers, made) = (RefCell::default(), RefCell::default(), Cell::new(0));
         let mut odd = Rng::with_seed(seed.wrapping_add(0x0c10_c450));
-        let (odd_clocks, alive) = (odd.bool(), Alive::new(odd.bool()));
-        Rc::new(World { clock, log, network, book, seed, gateways, workers, made, odd_clocks, alive })
+        let (odd_clocks, alive, carry) = (odd.bool(), Alive::new(odd.bool()), Cell::new(false));
+        Rc::new(World { clock, log, network, book, seed, gateways, workers, made, odd_clocks, carry, alive })
     }
 
     /// A gateway, as `heatsink serve` makes one. Every gateway of the simulation is made here,
@@ -80,11 +83,16 @@ impl World {
         env: Arc<dyn Env>,
         rules: Rules,
         processes: Arc<dyn Processes>,
+        carries: bool,
     ) -> Result<Arc<Service>, StartError> {
         let fencing = Fencing { processes, ..Fencing::shared(rules.fence(), "simulated") };
         let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
         let kept = control.clone();
         tokio::spawn(async move { kept.keep().await });
+        if carries {
+            let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone());
+            tokio::spawn(async move { runner.run(std::future::pending()).await });
+        }
         Ok(Arc::new(Service::new(store, control, env, Limits::default(), "us-east-1")))
     }
 
@@ -200,7 +208,7 @@ impl World {
         self.alive.together
     }
 
-    fn env(&self) -> Arc<ProcessEnv> {
+    pub fn env(&self) -> Arc<ProcessEnv> {
         self.made.set(self.made.get() + 1);
         let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.made.get());
         let made = if self.odd_clocks { ProcessEnv::odd } else { ProcessEnv::new };
@@ -217,6 +225,11 @@ impl World {
         self.book.message();
         let task = process.handle().spawn(async move { drop(done.send(work.await)) });
         (result, task)
+    }
+
+    /// Gateways that start from now on carry out what is asked for.
+    pub fn carry(&self) {
+        self.carry.set(true);
     }
 
     /// Adds a gateway that is not started yet. Returns its number.
@@ -247,7 +260,9 @@ impl World {
             Rules::read("rules", &gateways[gateway].rules).expect("the rules are valid")
         };
         self.log.line(format!("{name} starts"));
-        let (started, _) = self.within(&process, World::gateway(store, env, rules, process.neighbours()));
+        let carries = self.carry.get();
+        let gateway_starts = World::gateway(store, env, rules, process.neighbours(), carries);
+        let (started, _) = self.within(&process, gateway_starts);
         // Only the world holds it, so that it can be killed meanwhile.
         let weak = Rc::downgrade(&process);
         drop(process);

@@ -126,9 +126,15 @@ impl Network {
         self.state.lock().unwrap().planned.push(Planned { requests, fate, times });
     }
 
-    /// Waits until a process sends a request that holds a text, after so many others of that kind.
-    /// With `vanishes` it never arrives.
-    pub fn sent(&self, process: &str, text: &str, before: usize, vanishes: bool) -> oneshot::Receiver<()> {
+    /// Waits until a process, or one whose name begins so, sends a request that holds a text, after
+    /// so many others of that kind. Returns its name. With `vanishes` the request never arrives.
+    pub fn sent(
+        &self,
+        process: &str,
+        text: &str,
+        before: usize,
+        vanishes: bool,
+    ) -> oneshot::Receiver<String> {
         let (process, text) = (process.to_owned(), text.to_owned());
         let (sent, waits) = oneshot::channel();
         self.state.lock().unwrap().awaited.push(Awaited { process, text, before, vanishes, sent });
@@ -311,7 +317,7 @@ impl State {
             return false;
         }
         let Awaited { vanishes, sent, .. } = self.awaited.remove(at);
-        let _ = sent.send(());
+        let _ = sent.send(process.to_owned());
         vanishes
     }
 

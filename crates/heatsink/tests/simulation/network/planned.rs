@@ -37,5 +37,6 @@ pub(super) struct Awaited {
     pub(super) before: usize,
     /// It never arrives.
     pub(super) vanishes: bool,
-    pub(super) sent: oneshot::Sender<()>,
+    /// Is told which process it is.
+    pub(super) sent: oneshot::Sender<String>,
 }

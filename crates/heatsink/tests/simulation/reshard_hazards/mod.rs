@@ -12,6 +12,7 @@ mod gateways;
 mod records;
 mod requests;
 mod runs;
+mod together;
 
 use std::cell::Cell;
 use std::sync::Arc;
