@@ -12,12 +12,14 @@ pub mod detect;
 pub mod draw;
 pub mod history;
 mod key_load;
+mod loads;
 pub mod policy;
 mod recent;
 mod shards;
 
 pub use crowding::{sharing_a_partition, some_partition_holds};
 pub use key_load::{KeyLoad, Refused, SlotLoad};
+pub use loads::{TOLD_KEYS, all_loads, shardable_loads};
 pub use recent::Recent;
 pub use shards::{Advice, Asked, Cause, Ceiling, Costs, DEFAULT_RISK, Row, advise, assess, units_per_write};
 

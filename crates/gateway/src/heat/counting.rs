@@ -8,16 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_heat::Recent;
 use heatsink_heat::costs::{Cost, Costs};
 use heatsink_heat::detect::{Access, Detector, Key, PartHeat};
 use heatsink_heat::draw::{Chosen, Draw, Drawing, Pace};
 use heatsink_heat::history::{History, Saved};
+use heatsink_heat::{Recent, shardable_loads};
 use heatsink_route::Answer;
 
 use super::accesses::{self, Answered, Finding, Found, most_items};
 use super::counted::DrawnRequest;
-use super::loads;
 use super::recording::Recording;
 use super::tables::Tables;
 
@@ -177,7 +176,7 @@ impl Heat {
         let (number, millis) = (counted.detector.number(), counted.detector.window());
         let parts = counted.detector.heat(KEYS);
         drop(counted);
-        self.recent().ended(number, || loads::of(&parts));
+        self.recent().ended(number, || shardable_loads(&parts));
         Window { number, millis, parts }
     }
 

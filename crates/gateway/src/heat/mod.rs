@@ -15,7 +15,6 @@ mod counted;
 mod counting;
 mod history;
 mod layouts;
-mod loads;
 mod map;
 mod recording;
 mod shard_loads;

@@ -5,13 +5,13 @@
 
 use heatsink_control::Control;
 use heatsink_env::Env;
-use heatsink_heat::KeyLoad;
 use heatsink_heat::history::{ROWS, Span};
+use heatsink_heat::{KeyLoad, all_loads};
 use serde_json::{Value as Json, json};
 
 use super::counting::{Heat, Window};
 use super::layouts::layouts_of;
-use super::{advise, loads, map, show};
+use super::{advise, map, show};
 use crate::acts::Told;
 use crate::blocking;
 use crate::partitions::{self, Partitions};
@@ -31,7 +31,7 @@ pub(crate) struct HeatView<'a> {
 impl HeatView<'_> {
     /// The keys of tables with the highest loads of the last window, the highest first.
     pub(crate) fn loads(&self) -> Vec<KeyLoad> {
-        loads::all(&self.heat.last(self.env.now()).parts)
+        all_loads(&self.heat.last(self.env.now()).parts)
     }
 
     /// What `GET /_heatsink/heat` answers: the last window, of all tables or of one.

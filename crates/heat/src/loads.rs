@@ -1,25 +1,29 @@
 //! The loads of the hottest keys of tables, and of the hottest values of their global indexes, for
 //! whoever acts on them.
 //!
-//! Not here: what helps them (`heatsink_heat::advice`).
+//! Not here: what helps them ([`advice`](crate::advice)).
 
 use std::collections::HashMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::KeyType;
-use heatsink_heat::KeyLoad;
-use heatsink_heat::detect::{PartHeat, ShownKey};
+
+use crate::KeyLoad;
+use crate::detect::{PartHeat, ShownKey};
+
+/// The most keys of a part that are told.
+pub const TOLD_KEYS: usize = 100;
 
 /// The loads of keys of tables that can have shards, the highest first: advice is on these.
-pub(super) fn of(parts: &[PartHeat]) -> Vec<KeyLoad> {
-    let mut loads = all(parts);
+pub fn shardable_loads(parts: &[PartHeat]) -> Vec<KeyLoad> {
+    let mut loads = all_loads(parts);
     loads.retain(KeyLoad::can_have_shards);
     loads
 }
 
 /// All of them, the highest first.
-pub(super) fn all(parts: &[PartHeat]) -> Vec<KeyLoad> {
+pub fn all_loads(parts: &[PartHeat]) -> Vec<KeyLoad> {
     let mut loads: HashMap<(&str, Option<&str>, &ShownKey), KeyLoad> = HashMap::new();
     for part in parts {
         let Some(table) = part.name.table.as_deref() else { continue };
@@ -38,7 +42,9 @@ pub(super) fn all(parts: &[PartHeat]) -> Vec<KeyLoad> {
         }
     }
     let mut loads: Vec<KeyLoad> = loads.into_values().collect();
-    loads.sort_by(|a, b| (b.writes + b.reads).total_cmp(&(a.writes + a.reads)));
+    loads.sort_by(|a, b| {
+        (b.writes + b.reads).total_cmp(&(a.writes + a.reads)).then_with(|| a.key.cmp(&b.key))
+    });
     loads
 }
 
@@ -58,7 +64,7 @@ fn bytes(key: &ShownKey) -> Vec<u8> {
 mod tests {
     use std::sync::Arc;
 
-    use heatsink_heat::detect::{Access, Detector, Key, Kind, Outcome};
+    use crate::detect::{Access, Detector, Key, Kind, Outcome};
 
     use super::*;
 
@@ -80,7 +86,7 @@ mod tests {
             detector.count(1, part, &Access { key, units: 2_000, outcome, ..Access::default() });
         }
         detector.advance(1_000);
-        let loads = all(&detector.heat(10));
+        let loads = all_loads(&detector.heat(10));
         let load = |index: Option<&str>, number: bool| {
             let found = loads.iter().find(|load| load.index.as_deref() == index && load.is_number == number);
             found.unwrap_or_else(|| panic!("{index:?} {number} in {loads:?}"))
@@ -92,6 +98,6 @@ mod tests {
         assert_eq!((owner.writes_refused.by_partition, owner.writes_refused.by_index), (0.0, 1.0));
         let cut = load(None, false);
         assert!(cut.is_cut && cut.key.len() == 30 && !owner.is_cut, "{cut:?}");
-        assert!(of(&detector.heat(10)).is_empty());
+        assert!(shardable_loads(&detector.heat(10)).is_empty());
     }
 }

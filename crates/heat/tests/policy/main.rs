@@ -1,0 +1,186 @@
+//! The automatic policy under random loads, in virtual time: the product's counting, drawing,
+//! advice, policy, slots and model of partitions, for whole minutes of traffic each.
+//!
+//! | variable | meaning | default |
+//! |---|---|---|
+//! | `HEATSINK_SEED` | the first seed; alone, it replays that one and prints what happened | 1 |
+//! | `HEATSINK_SEEDS` | how many seeds | 12; 300 on demand |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a test fails by panicking; figures are small"
+)]
+
+mod false_alarms;
+mod gateway;
+mod ground;
+mod judge;
+mod scene;
+mod world;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use judge::{Verdict, judge};
+use scene::Scene;
+use world::{Story, play};
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
+/// Plays a scene with the policy and without.
+fn judged(scene: &Scene) -> (Story, Verdict) {
+    let (story, without) = (play(scene, true), play(scene, false));
+    let verdict = judge(scene, &story, &without);
+    (story, verdict)
+}
+
+/// What happened, for whoever replays a seed.
+fn print(scene: &Scene, story: &Story, verdict: &Verdict) {
+    println!(
+        "{} partitions{}, {} gateways{}",
+        scene.partitions,
+        if scene.told { ", told" } else { "" },
+        scene.gateways,
+        scene.killed.map_or(String::new(), |second| format!(", the first is killed in second {second}")),
+    );
+    for (at, fate) in verdict.fates.iter().enumerate() {
+        let key = &scene.keys[at];
+        if fate.burned.is_none() && fate.changes == 0 {
+            continue;
+        }
+        let asks: Vec<String> = scene
+            .asks
+            .iter()
+            .filter(|ask| ask.key == at)
+            .map(|ask| {
+                format!("{:.0}/s {:?} of {} B from {} s", ask.per_second, ask.act, ask.bytes, ask.begins)
+            })
+            .collect();
+        let asked = scene.asked(at);
+        println!(
+            "{} ({:?}, {:.2} partitions): {}; {fate:?}",
+            key.name,
+            key.role,
+            asked.filled(1.0),
+            asks.join(", ")
+        );
+        let shares = story.bins[at].iter().map(|(all, refused)| refused * 100 / (*all).max(1));
+        println!("    {}", shares.map(|share| share.to_string()).collect::<Vec<_>>().join(" "));
+    }
+    for change in &story.changes {
+        println!(
+            "{} ms: {} gets {}: {}",
+            change.at, scene.keys[change.key].name, change.shards, change.sentence
+        );
+    }
+    println!("relief {:?} s, ratios {:?}", verdict.relief, verdict.ratios);
+}
+
+#[derive(Default)]
+struct Tally {
+    ratios: Vec<f64>,
+    reliefs: Vec<usize>,
+    burned: usize,
+    changed: usize,
+    stay: usize,
+    worse: usize,
+    failed: Vec<(u64, String)>,
+}
+
+/// Plays so many seeds, on all processors.
+fn play_seeds(seeds: u64) -> Tally {
+    let first = setting("HEATSINK_SEED");
+    let count = setting("HEATSINK_SEEDS").unwrap_or(if first.is_some() { 1 } else { seeds });
+    let first = first.unwrap_or(1);
+    let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count {
+                        break;
+                    }
+                    let scene = Scene::drawn(seed);
+                    let (story, verdict) = judged(&scene);
+                    if count == 1 {
+                        print(&scene, &story, &verdict);
+                    }
+                    let mut tally = tally.lock().unwrap();
+                    tally.ratios.extend(&verdict.ratios);
+                    tally.reliefs.extend(verdict.relief);
+                    tally.burned += verdict.fates.iter().filter(|fate| fate.burned.is_some()).count();
+                    tally.changed += verdict.ratios.len();
+                    tally.worse += verdict.worse;
+                    tally.stay +=
+                        verdict.wrong.iter().filter(|wrong| wrong.contains("stays refused")).count();
+                    if !verdict.wrong.is_empty() {
+                        tally.failed.push((seed, verdict.wrong.join("\n  ")));
+                    }
+                }
+            });
+        }
+    });
+    let mut tally = tally.into_inner().unwrap();
+    tally.failed.sort();
+    tally.ratios.sort_by(f64::total_cmp);
+    tally.reliefs.sort_unstable();
+    tally
+}
+
+impl Tally {
+    fn tell(&self, seeds: u64) {
+        let at = |share: f64, of: usize| ((of as f64 * share) as usize).min(of.saturating_sub(1));
+        let ratio = |share| self.ratios.get(at(share, self.ratios.len()));
+        let relief = |share| self.reliefs.get(at(share, self.reliefs.len()));
+        println!(
+            "{seeds} seeds: {} keys burned, {} were changed; shards ÷ least: median {:?}, 99 % {:?}, worst {:?}; all relieved after (s): \
+             median {:?}, 90 % {:?}, worst {:?}; {} keys stay refused, {} were made worse; {} seeds failed",
+            self.burned,
+            self.changed,
+            ratio(0.5),
+            ratio(0.99),
+            ratio(1.0),
+            relief(0.5),
+            relief(0.9),
+            relief(1.0),
+            self.stay,
+            self.worse,
+            self.failed.len(),
+        );
+        for (seed, wrong) in &self.failed {
+            println!("seed {seed}:\n  {wrong}");
+        }
+    }
+
+    fn judge(&self) {
+        if let Some((seed, wrong)) = self.failed.first() {
+            panic!(
+                "seed {seed}:\n  {wrong}\nreplay: HEATSINK_SEED={seed} cargo test -p heatsink-heat --test policy random -- --nocapture"
+            );
+        }
+        let median = self.ratios.get(self.ratios.len() / 2);
+        assert!(median.is_none_or(|median| *median <= 1.5), "{median:?} times the least shards");
+    }
+}
+
+#[test]
+fn of_random_loads_each_key_that_shards_help_is_relieved() {
+    let tally = play_seeds(12);
+    tally.tell(12);
+    tally.judge();
+}
+
+#[test]
+#[ignore = "minutes; on demand"]
+fn of_hundreds_of_random_loads_each_key_that_shards_help_is_relieved() {
+    let tally = play_seeds(300);
+    tally.tell(300);
+    tally.judge();
+}
