@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::advice::Observed;
-use crate::detect::{Drawn, KeyHeat, Kind};
+use crate::detect::{Drawn, KeyHeat, Kind, Refusals};
 
 /// The most items of a page that are reckoned with.
 const MOST_ITEMS: f64 = 1_000.0;
@@ -23,6 +23,10 @@ pub struct Refused {
     pub by_partition: f64,
     /// Of these: because a partition of an index of the table was, and not one of the table.
     pub by_index: f64,
+    /// How many were counted for the requests: of those that are drawn, one stands for many. 0
+    /// where that is not known, as of older gateways.
+    #[serde(default)]
+    pub counted: f64,
 }
 
 impl Refused {
@@ -34,6 +38,7 @@ impl Refused {
             throttled: self.throttled + other.throttled,
             by_partition: self.by_partition + other.by_partition,
             by_index: self.by_index + other.by_index,
+            counted: self.counted + other.counted,
         }
     }
 
@@ -45,12 +50,13 @@ impl Refused {
             throttled: self.throttled * factor,
             by_partition: self.by_partition * factor,
             by_index: self.by_index * factor,
+            counted: self.counted * factor,
         }
     }
 
     /// Which share of all a number of them is; 0 where there are none.
     pub fn share(self, of: f64) -> f64 {
-        if self.requests > 0.0 { (of / self.requests).clamp(0.0, 1.0) } else { 0.0 }
+        share(of, self.requests)
     }
 }
 
@@ -65,6 +71,9 @@ pub struct SlotLoad {
     pub requests: f64,
     /// Of these: throttled.
     pub throttled: f64,
+    /// How many were counted for the requests; 0 where that is not known.
+    #[serde(default)]
+    pub counted: f64,
 }
 
 impl SlotLoad {
@@ -74,6 +83,7 @@ impl SlotLoad {
             units: self.units * factor,
             requests: self.requests * factor,
             throttled: self.throttled * factor,
+            counted: self.counted * factor,
         }
     }
 }
@@ -172,6 +182,7 @@ impl KeyLoad {
                 one.units += other.units;
                 one.requests += other.requests;
                 one.throttled += other.throttled;
+                one.counted += other.counted;
             }
         }
     }
@@ -253,12 +264,16 @@ impl KeyLoad {
         // What may be another key's is not this one's.
         let units = (heat.units_per_s - heat.error_units_per_s).max(0.0);
         self.requests += heat.requests_per_s;
-        // Estimates: who acts on them takes windows together, and reckons with what draws add.
+        // A share is that of the requests that were counted, each for one: one that is drawn and
+        // stands for many would drown those that are all counted at a window's begin.
+        let (requests, counted) = (heat.requests_per_s, heat.counted_per_s);
+        let of_counted = |refused: Refusals| requests * share(refused.counted_per_s, counted);
         let refused = Refused {
-            requests: heat.requests_per_s,
-            throttled: heat.refused.all.per_s,
-            by_partition: heat.refused.by_partition.per_s,
-            by_index: heat.refused.by_index.per_s,
+            requests,
+            throttled: of_counted(heat.refused.all),
+            by_partition: of_counted(heat.refused.by_partition),
+            by_index: of_counted(heat.refused.by_index),
+            counted,
         };
         // One drawn request may stand for many, and be the only one that was refused.
         self.throttled += heat.refused.all.least_per_s;
@@ -267,7 +282,8 @@ impl KeyLoad {
                 slot: shard.slot,
                 units: shard.units_per_s,
                 requests: shard.requests_per_s,
-                throttled: shard.throttled_per_s,
+                throttled: shard.requests_per_s * share(shard.counted_per_s.1, shard.counted_per_s.0),
+                counted: shard.counted_per_s.0,
             });
         }
         self.item_bytes = self.item_bytes.max(heat.largest_item_bytes);
@@ -322,6 +338,11 @@ impl KeyLoad {
             partitions: None,
         }
     }
+}
+
+/// Which share of all a number of them is; 0 where there are none.
+fn share(of: f64, all: f64) -> f64 {
+    if all > 0.0 { (of / all).clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// The mean of two shares, by weight; 0 where nothing weighs.

@@ -161,9 +161,15 @@ impl Detector {
         self.advance(now);
         let Some(key) = access.key else { return };
         let requests = u64::from(access.weight);
-        let throttled = if access.outcome == Outcome::Done { 0 } else { requests };
+        let refused = u64::from(access.outcome != Outcome::Done);
         let place = (part.0, self.hash(key.text));
-        let more = ShardCount { slot, units: access.units * requests, requests, throttled };
+        let more = ShardCount {
+            slot,
+            units: access.units * requests,
+            requests,
+            throttled: refused * requests,
+            counted: (1, refused),
+        };
         self.shards.add(self.number, place, more);
     }
 

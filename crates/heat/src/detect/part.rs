@@ -74,6 +74,7 @@ impl Part {
         let counter = window.keys.add(key?, hash, units_of_all, room);
         let examined = weight > 1 || counter.requests.is_multiple_of(EXAMINED);
         counter.requests += requests;
+        counter.counted = counter.counted.saturating_add(1);
         counter.refused.add(outcome, weight);
         if is_page {
             counter.pages += requests;

@@ -28,6 +28,8 @@ pub struct Refusals {
     pub per_s: f64,
     /// So many for certain, in 99.8 % of windows.
     pub least_per_s: f64,
+    /// How many of those that were counted: one that is drawn is one.
+    pub counted_per_s: f64,
 }
 
 /// Requests a second of one key that were throttled, by reason.
@@ -84,7 +86,13 @@ impl Count {
         let drawn =
             Drawn { units: f64::from(self.drawn), variance: f64::from(self.drawn) * f64::from(self.weight) };
         let all = f64::from(self.all);
-        Refusals { per_s: all / seconds, least_per_s: (all - drawn.below()).max(0.0) / seconds }
+        // Where some stand for more than others these are too few.
+        let counted = f64::from(self.all - self.drawn) + drawn.units / f64::from(self.weight.max(1));
+        Refusals {
+            per_s: all / seconds,
+            least_per_s: (all - drawn.below()).max(0.0) / seconds,
+            counted_per_s: counted / seconds,
+        }
     }
 }
 

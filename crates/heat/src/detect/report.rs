@@ -47,7 +47,9 @@ pub struct KeyHeat {
     pub drawn: Drawn,
     /// Requests, at least.
     pub requests_per_s: f64,
-    /// Of these: throttled, by reason.
+    /// How many were counted for these: of those that are drawn, one stands for many.
+    pub counted_per_s: f64,
+    /// Of the requests: throttled, by reason.
     pub refused: RefusedRates,
     /// Of the requests: for pages of items. The others are for items by their keys.
     pub pages_per_s: f64,
@@ -81,6 +83,8 @@ pub struct ShardHeat {
     pub requests_per_s: f64,
     /// Of these: throttled.
     pub throttled_per_s: f64,
+    /// How many were counted for the requests, and how many of these were throttled.
+    pub counted_per_s: (f64, f64),
 }
 
 impl PartHeat {
@@ -124,6 +128,7 @@ impl KeyHeat {
             sampling_error_units_per_s: drawn.above(unseen).max(drawn.below()),
             drawn,
             requests_per_s: rate.of(counter.requests),
+            counted_per_s: rate.of(u64::from(counter.counted)),
             refused: counter.refused.rates(rate.0),
             pages_per_s: rate.of(counter.pages),
             page_units_per_s: rate.units(counter.units_of_pages),
@@ -139,6 +144,7 @@ impl KeyHeat {
                     requests_per_s: rate.of(shard.requests),
                     units_per_s: rate.units(shard.units),
                     throttled_per_s: rate.of(shard.throttled),
+                    counted_per_s: (rate.of(shard.counted.0), rate.of(shard.counted.1)),
                 })
                 .collect(),
         }
@@ -160,6 +166,7 @@ impl KeyHeat {
             sampling_error_units_per_s: 0.0,
             drawn: Drawn::default(),
             requests_per_s: 0.0,
+            counted_per_s: 0.0,
             refused: RefusedRates::default(),
             pages_per_s: 0.0,
             page_units_per_s: 0.0,

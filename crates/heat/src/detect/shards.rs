@@ -22,6 +22,8 @@ pub(super) struct ShardCount {
     pub(super) units: u64,
     pub(super) requests: u64,
     pub(super) throttled: u64,
+    /// How many were counted for the requests, and how many of these were throttled.
+    pub(super) counted: (u64, u64),
 }
 
 /// The shards of all keys that are measured.
@@ -72,6 +74,8 @@ impl ShardCounts {
             count.units += more.units;
             count.requests += more.requests;
             count.throttled += more.throttled;
+            count.counted.0 += more.counted.0;
+            count.counted.1 += more.counted.1;
         }
     }
 
@@ -115,7 +119,7 @@ mod tests {
     #[test]
     fn a_key_is_measured_in_whole_windows_and_by_shard() {
         let (mut counts, key) = (ShardCounts::default(), (3, 77));
-        let more = |slot| ShardCount { slot, units: 5, requests: 2, throttled: 1 };
+        let more = |slot| ShardCount { slot, units: 5, requests: 2, throttled: 1, counted: (1, 1) };
         counts.measure(10, [(key, vec![0, 1, 2])].into_iter());
         counts.add(10, key, more(0));
         assert_eq!(units(&counts, 10, key), [0; 0], "it began within this window");

@@ -27,7 +27,9 @@ pub(super) struct Counter {
     /// The most of them that belong to other keys.
     pub(super) error: u64,
     pub(super) requests: u64,
-    /// Of these: throttled.
+    /// How many accesses were counted for these: of those that are drawn, one stands for many.
+    pub(super) counted: u32,
+    /// Of the requests: throttled.
     pub(super) refused: RefusalCounts,
     /// Of these: for pages of items; and their units.
     pub(super) pages: u64,
@@ -100,6 +102,7 @@ impl SpaceSaving {
                 units: 0,
                 error: 0,
                 requests: 0,
+                counted: 0,
                 refused: RefusalCounts::default(),
                 pages: 0,
                 units_of_pages: 0,
@@ -118,7 +121,8 @@ impl SpaceSaving {
         self.slots.insert(hash, slot as u32);
         counter.hash = hash;
         counter.error = counter.units;
-        (counter.requests, counter.refused) = (0, RefusalCounts::default());
+        (counter.requests, counter.counted) = (0, 0);
+        counter.refused = RefusalCounts::default();
         (counter.pages, counter.units_of_pages) = (0, 0);
         // What was drawn stays: it is of the error now.
         counter.largest = 0;

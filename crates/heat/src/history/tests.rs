@@ -203,6 +203,7 @@ fn shards_that_are_measured_have_rows_of_their_own() {
         units_per_s,
         requests_per_s: units_per_s,
         throttled_per_s,
+        counted_per_s: (units_per_s, throttled_per_s),
     };
     for second in 0..60_u64 {
         let key = &mut parts[0].keys[0];

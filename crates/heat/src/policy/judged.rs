@@ -90,7 +90,10 @@ impl Judged {
             let (part, refused) = match one {
                 Some(one) if known && requests > 0.0 => {
                     let share = (one.throttled / one.requests.max(1e-9)).min(1.0);
-                    let measured_on = self.refused.measured_on * one.requests / requests;
+                    let measured_on = match one.counted {
+                        counted if counted > 0.0 => counted * self.hot.windows.max(1.0),
+                        _ => self.refused.measured_on * one.requests / requests,
+                    };
                     (one.units / units, Share { share, measured_on })
                 }
                 Some(one) => (one.units / units, Share::default()),

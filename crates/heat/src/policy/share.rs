@@ -28,9 +28,14 @@ impl Share {
     }
 }
 
-/// On how many requests of that kind shares of a load were measured: all of the windows that the
-/// load is the mean of, or as many as were drawn.
+/// On how many requests of that kind shares of a load were measured: all that were counted in the
+/// windows that the load is the mean of.
 pub(super) fn measured_on(load: &KeyLoad, kind: Kind, windows: f64) -> f64 {
+    let counted = load.refused(kind).counted;
+    if counted > 0.0 {
+        return counted * windows;
+    }
+    // An older gateway tells only how much was drawn.
     let (drawn, units) = (load.drawn(kind), load.units(kind));
     if drawn.variance <= 0.0 || drawn.units <= 0.0 {
         return load.refused(kind).requests * windows;

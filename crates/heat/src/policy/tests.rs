@@ -62,7 +62,7 @@ fn load(key: u8, writes: f64, shards: usize) -> KeyLoad {
 
 /// So many requests, of which their partition refuses some.
 fn by_partition(requests: f64, refused: f64) -> Refused {
-    Refused { requests, throttled: refused, by_partition: refused, by_index: 0.0 }
+    Refused { requests, throttled: refused, by_partition: refused, ..Refused::default() }
 }
 
 /// The same, refused with that share.
@@ -206,7 +206,7 @@ fn two_keys_of_one_partition_are_parted_and_a_small_one_is_left() {
 fn a_shard_that_burns_alone_takes_another_slot() {
     let mut known = Known::with(SETTINGS);
     known.slots.insert(vec![1], vec![0, 1, 5, 3]);
-    let slot = |slot, throttled| SlotLoad { slot, units: 600.0, requests: 600.0, throttled };
+    let slot = |slot, throttled| SlotLoad { slot, units: 600.0, requests: 600.0, throttled, counted: 0.0 };
     let slots = vec![slot(0, 0.0), slot(1, 150.0), slot(5, 0.0), slot(3, 0.0)];
     let looked = looked(&known, &[KeyLoad { slots, ..refused(1, 2_400.0, 0.0625) }]);
     let decision = &looked.decisions[0];

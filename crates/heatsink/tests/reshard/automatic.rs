@@ -69,7 +69,12 @@ pub(super) fn hot(key: &str, writes: f64, all: f64) -> KeyLoad {
         writes,
         requests: writes,
         throttled,
-        writes_refused: Refused { requests: writes, throttled, by_partition: throttled, by_index: 0.0 },
+        writes_refused: Refused {
+            requests: writes,
+            throttled,
+            by_partition: throttled,
+            ..Refused::default()
+        },
         page: 100,
         item_bytes: 300,
         growing: 1.0,

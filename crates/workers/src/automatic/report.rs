@@ -102,9 +102,10 @@ mod tests {
                 requests: 1_234.0,
                 throttled: 617.0,
                 by_partition: 600.0,
-                by_index: 0.0,
+                counted: 120.0,
+                ..Refused::default()
             },
-            slots: vec![SlotLoad { slot: 9_999, units: 12.0, requests: 12.0, throttled: 3.0 }],
+            slots: vec![SlotLoad { slot: 9_999, units: 12.0, requests: 12.0, throttled: 3.0, counted: 4.0 }],
             ..KeyLoad::default()
         }
     }
