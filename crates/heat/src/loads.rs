@@ -12,8 +12,8 @@ use heatsink_dynamo::KeyType;
 use crate::KeyLoad;
 use crate::detect::{PartHeat, ShownKey};
 
-/// The most keys of a part that are told.
-pub const TOLD_KEYS: usize = 100;
+/// The most keys of a part whose loads are told: as many as a gateway's report holds.
+pub const TOLD_KEYS: usize = 1_000;
 
 /// The loads of keys of tables that can have shards, the highest first: advice is on these.
 pub fn shardable_loads(parts: &[PartHeat]) -> Vec<KeyLoad> {

@@ -20,7 +20,7 @@ use super::counted::DrawnRequest;
 use super::recording::Recording;
 use super::tables::Tables;
 
-/// The most keys of a part that are told.
+/// The most keys of a part that are shown.
 const KEYS: usize = 100;
 
 /// Counts the requests of one gateway.
@@ -167,6 +167,13 @@ impl Heat {
     /// A table was created, changed or deleted: its keys are asked for again.
     pub(crate) fn forget<S: AsRef<str>>(&self, tables: &[S]) {
         self.tables.forget(tables);
+    }
+
+    /// The parts of the last window, with so many keys each.
+    pub(super) fn parts(&self, now: MonotonicInstant, keys: usize) -> Vec<PartHeat> {
+        let detector = &mut self.lock().detector;
+        detector.advance(millis(now));
+        detector.heat(keys)
     }
 
     /// The last window.

@@ -6,7 +6,7 @@
 use heatsink_control::Control;
 use heatsink_env::Env;
 use heatsink_heat::history::{ROWS, Span};
-use heatsink_heat::{KeyLoad, all_loads};
+use heatsink_heat::{KeyLoad, TOLD_KEYS, all_loads};
 use serde_json::{Value as Json, json};
 
 use super::counting::{Heat, Window};
@@ -31,7 +31,7 @@ pub(crate) struct HeatView<'a> {
 impl HeatView<'_> {
     /// The keys of tables with the highest loads of the last window, the highest first.
     pub(crate) fn loads(&self) -> Vec<KeyLoad> {
-        all_loads(&self.heat.last(self.env.now()).parts)
+        all_loads(&self.heat.parts(self.env.now(), TOLD_KEYS))
     }
 
     /// What `GET /_heatsink/heat` answers: the last window, of all tables or of one.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 /// The most shards that are measured, of all keys together. A key with more is not measured.
-pub const SHARDS: usize = 256;
+pub const SHARDS: usize = 1_024;
 
 /// A part, by its place, and the hash of a key.
 pub(super) type Place = (usize, u64);

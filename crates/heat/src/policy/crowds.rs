@@ -31,6 +31,8 @@ pub(super) struct Piece {
     pub(super) is_whole: bool,
     /// Units a second, of the kind that burns.
     pub(super) units: f64,
+    /// The units at most, if the store told what its requests cost; else nobody knows.
+    pub(super) most_units: Option<f64>,
     pub(super) refused: Share,
     /// Whether it certainly burns.
     pub(super) burns: bool,
@@ -131,9 +133,11 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
     let mut grown = 0.0;
     for (nth, at) in members.iter().enumerate() {
         let piece = &pieces[*at];
-        // What nobody is known to ask for is taken to be the whole key's that burns alone.
+        // What nobody is known to ask for is taken to be the whole key's that burns alone, if it
+        // may ask for that much.
         let is_only = members.len() == 1 && piece.is_whole && piece.partition.is_none();
         let is_only = is_only && piece.refused.measured_on >= ENOUGH;
+        let is_only = is_only && piece.most_units.is_none_or(|most| is_alone(most, asked));
         let units = if is_only { asked } else { piece.units };
         fates[*at].beside = (asked - units).max(0.0);
         if units >= room && piece.can_grow {
@@ -181,6 +185,7 @@ mod tests {
             shard: 0,
             is_whole: true,
             units,
+            most_units: Some(units),
             refused: Share { share, measured_on: 1_000.0 },
             burns: share >= 0.01,
             can_leave: true,

@@ -83,6 +83,9 @@ impl Judged {
         let requests: f64 = measured.iter().map(|one| one.requests).sum();
         let throttled: f64 = measured.iter().map(|one| one.throttled).sum();
         let is_over = over(load, self.kind, slots.len()) >= 1.0;
+        // Values of indexes are not known of all their writes.
+        let is_known = self.name.index.is_none() && load.refused(self.kind).counted > 0.0;
+        let most = load.units(self.kind) + load.drawn(self.kind).above(0.0);
         // What slots were refused has no reason with it: that of the key holds for them.
         let known = self.refused.share >= THROTTLED / 10.0 && throttled > 0.0;
         let of = |shard: usize, slot: u16| {
@@ -105,6 +108,7 @@ impl Judged {
                 shard,
                 is_whole: slots.len() == 1,
                 units: load.units(self.kind) * part,
+                most_units: is_known.then_some(most * part),
                 refused,
                 burns: !self.limit && (refused.least() >= THROTTLED || is_over),
                 can_leave: may && self.facts.names_slots,

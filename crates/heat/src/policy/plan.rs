@@ -13,6 +13,9 @@ use crate::units_per_write;
 
 /// Each shard is to take this share of a partition, where it is not known what else is there.
 pub(super) const FILLED: f64 = 0.75;
+/// A key gets at most so many times the shards that carry what it asks for: more of them make reads
+/// dearer, and where one burns by others it needs another slot, not smaller shards.
+const MOST_OF_LEAST: u16 = 3;
 /// After each second change that did not help, shards are to take so much less.
 const SMALLER: f64 = 2.0 / 3.0;
 /// Capacity units of a partition that the move of one item of a kilobyte takes.
@@ -47,13 +50,15 @@ pub(super) fn plan(
     let facts = &judged.facts;
     let (settings, slots) = (&facts.settings, &facts.slots);
     let now = u16::try_from(slots.len()).unwrap_or(u16::MAX).max(1);
-    let grows = fates.iter().any(|fate| fate.grows);
-    let leaves = |shard: usize| fates.get(shard).is_some_and(|fate| fate.leaves);
-    let makes_counter = grows && judged.can_count();
+    let wants = fates.iter().any(|fate| fate.grows);
+    let makes_counter = wants && judged.can_count();
     let names_slots = facts.names_slots && !makes_counter;
+    let enough = fewest_shards(&judged.seen, 1.0).map_or(u16::MAX, |one| one.saturating_mul(MOST_OF_LEAST));
+    let grows = wants && (now < enough || !names_slots);
+    let leaves = |shard: usize| fates.get(shard).is_some_and(|fate| fate.leaves || fate.grows && !grows);
     let filled = FILLED * SMALLER.powi(i32::try_from(rounds / 2).unwrap_or(i32::MAX));
     let least = if grows || !names_slots {
-        fewest_shards(&judged.seen, filled).ok_or(Reason::SeveralKeys)?.max(now + 1)
+        fewest_shards(&judged.seen, filled).ok_or(Reason::SeveralKeys)?.min(enough).max(now + 1)
     } else {
         // A whole key that leaves may need two shards where it lands.
         let splits = now == 1 && judged.is_spread();
@@ -73,10 +78,18 @@ pub(super) fn plan(
         // Counters are laid out otherwise, and values of indexes have the first slots.
         _ if makes_counter => (0..least).collect(),
         Some(ground) if names_slots => ground
-            .place(key, &keep, &taken, least_placed(judged, now, least, grows)..=most, each)
+            .place(
+                key,
+                &keep,
+                &taken,
+                least_placed(judged, now, least, grows)..=most.min(enough.max(least)),
+                each,
+            )
             .ok_or(Reason::SeveralKeys)?,
+        // Where no count fits into what else is there, the least one is better than none.
         Some(ground) => {
-            (0..ground.place_first(key, least..=most, each).ok_or(Reason::SeveralKeys)?).collect()
+            let counts = least..=most.min(enough.max(least));
+            (0..ground.place_first(key, counts, each).unwrap_or(least)).collect()
         }
         None if names_slots => lowest(&keep, least, &taken).ok_or(Reason::SeveralKeys)?,
         None => (0..least).collect(),

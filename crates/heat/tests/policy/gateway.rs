@@ -13,6 +13,8 @@ use heatsink_heat::{KeyLoad, TOLD_KEYS, all_loads};
 
 pub const TABLE: &str = "T";
 pub const INDEX: &str = "by-value";
+/// The most keys of a part that the product shows, and whose shards it measures.
+const SHOWN_KEYS: usize = 100;
 
 /// A part of the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,25 +160,25 @@ impl Gateway {
         }
     }
 
-    fn heat(&mut self, now: u64) -> Vec<PartHeat> {
+    fn heat(&mut self, now: u64, keys: usize) -> Vec<PartHeat> {
         self.detector.advance(now);
-        self.detector.heat(TOLD_KEYS)
+        self.detector.heat(keys)
     }
 
     /// The loads of the last window.
     pub fn loads(&mut self, now: u64) -> Vec<KeyLoad> {
-        all_loads(&self.heat(now))
+        all_loads(&self.heat(now, TOLD_KEYS))
     }
 
     /// The last window, as loads and as it is shown.
     pub fn window(&mut self, now: u64) -> (Vec<KeyLoad>, Vec<PartHeat>) {
-        let parts = self.heat(now);
+        let parts = self.heat(now, TOLD_KEYS);
         (all_loads(&parts), parts)
     }
 
     /// Looks whether a window has ended, and chooses the keys whose shards are measured.
     pub fn keep(&mut self, now: u64, slots: impl Fn(&str) -> Vec<u16>) {
-        let parts = self.heat(now);
+        let parts = self.heat(now, SHOWN_KEYS);
         if self.detector.number() == self.taken {
             return;
         }

@@ -409,7 +409,12 @@ struct Known<'w> {
 
 impl Facts for Known<'_> {
     fn key(&self, load: &KeyLoad) -> KeyFacts {
-        let settings = Settings { patience: Duration::ZERO, index_values: true, ..Settings::DEFAULT };
+        let settings = Settings {
+            patience: Duration::ZERO,
+            index_values: true,
+            units_per_hour: 1e9,
+            ..Settings::DEFAULT
+        };
         let whole = KeyFacts { names_slots: load.index.is_none(), ..KeyFacts::whole(settings) };
         let Some(at) = self.places.get(&(load.index.is_some(), load.key.clone())) else { return whole };
         let lies = &self.lies[*at];
