@@ -51,6 +51,8 @@ pub(super) struct Piece {
 pub(super) struct Fate {
     /// What other pieces ask of its partition. Units a second.
     pub(super) beside: f64,
+    /// All that its partition is asked for is taken to be its own, whatever was counted.
+    pub(super) takes_all: bool,
     /// Its key needs more shards.
     pub(super) grows: bool,
     /// It needs another slot.
@@ -140,6 +142,7 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
         let is_only = is_only && piece.most_units.is_none_or(|most| is_alone(most, asked));
         let units = if is_only { asked } else { piece.units };
         fates[*at].beside = (asked - units).max(0.0);
+        fates[*at].takes_all = is_only;
         if units >= room && piece.can_grow {
             // The first one keeps its slot, if there is room beside the others.
             let others = asked - units;

@@ -36,7 +36,13 @@ impl Hot {
     ) -> Option<Hot> {
         let burns = burns(load, shards);
         let Some(before) = before else {
-            return burns.then(|| Hot { since: now, windows: 0.0, mean: load.clone(), quiet: 0 });
+            // The window that shows it is over when it is looked at.
+            return burns.then(|| Hot {
+                since: a_window_before(now),
+                windows: 0.0,
+                mean: load.clone(),
+                quiet: 0,
+            });
         };
         let quiet = if burns { 0 } else { before.quiet + 1 };
         if quiet > QUIET {
@@ -53,6 +59,10 @@ impl Hot {
     pub(super) fn share(&self, kind: Kind, share: f64) -> Share {
         Share { share, measured_on: measured_on(&self.mean, kind, self.windows.max(1.0)) }
     }
+}
+
+fn a_window_before(now: MonotonicInstant) -> MonotonicInstant {
+    MonotonicInstant(now.0.saturating_sub(crate::detect::WINDOW * 1_000_000))
 }
 
 /// Whether a window shows that the key burns, or one of its shards. It may be chance.

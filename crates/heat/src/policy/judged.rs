@@ -163,6 +163,13 @@ impl Judged {
         if self.limit { Finding::Limit } else { Finding::of(&self.seen) }
     }
 
+    /// What its partition seems to be asked for beyond what was counted of the key, by the share
+    /// that it refuses.
+    pub(super) fn unexplained(&self) -> f64 {
+        let asked = asked_of(ceiling(self.kind), self.refused.share);
+        (asked - self.hot.mean.units(self.kind)).max(0.0)
+    }
+
     /// Since when it burns.
     pub(super) fn since(&self) -> MonotonicInstant {
         self.hot.since

@@ -58,7 +58,10 @@ impl Policy {
             let one = &mut burning[at];
             let leaving = fates.iter().filter(|fate| fate.leaves).count();
             if one.facts.slots.len() == 1 {
-                one.seen.beside = beside;
+                // What the refusals of few requests seem to say is no evidence against what was
+                // counted of all keys of the partition.
+                let is_evidence = fates.iter().any(|fate| fate.takes_all);
+                one.seen.beside = if is_evidence { beside } else { beside.max(one.unexplained()) };
             } else if !fates.iter().any(|fate| fate.grows) {
                 one.seen.crowded = u16::try_from(leaving).unwrap_or(u16::MAX);
             }

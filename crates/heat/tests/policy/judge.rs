@@ -59,6 +59,29 @@ fn shares(bins: &[(u32, u32)]) -> Vec<f64> {
         .collect()
 }
 
+/// How far the share of three seconds may be off by chance: three standard deviations.
+fn noises(bins: &[(u32, u32)], shares: &[f64]) -> Vec<f64> {
+    (0..bins.len())
+        .map(|at| {
+            let asked: u32 = bins[(at + 1).saturating_sub(SPAN)..=at].iter().map(|one| one.0).sum();
+            3.0 * (shares[at] * (1.0 - shares[at]) / f64::from(asked.max(1))).sqrt()
+        })
+        .collect()
+}
+
+/// Whether less is asked of a key than is worth a move.
+fn is_small(scene: &Scene, at: usize) -> bool {
+    scene.asked(at).filled(1.0) < 0.1
+}
+
+/// Whether a key lies where one lies that nothing helps.
+fn beside_fixed(scene: &Scene, story: &Story, at: usize) -> bool {
+    let places = |at: usize| own_loads(scene, story, at).into_iter().map(|(partition, _)| partition);
+    let fixed = (0..scene.keys.len()).filter(|other| scene.keys[*other].role == Role::Fixed);
+    let taken: BTreeSet<usize> = fixed.flat_map(places).collect();
+    !scene.keys[at].index && places(at).any(|partition| taken.contains(&partition))
+}
+
 fn share(bins: &[(u32, u32)]) -> f64 {
     let (asked, refused) = bins.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     f64::from(refused) / f64::from(asked.max(1))
@@ -77,7 +100,8 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
         let begun = of.iter().zip(&of_without).position(|(one, other)| one.max(*other) >= BURNS);
         let over = of.iter().rposition(|share| *share >= BURNS).map_or(0, |at| at + 1);
         let refused = share(&bins[bins.len() - LAST..]);
-        let runs = of.iter().zip(&of_without).map(|(one, other)| *one > other + WORSE).collect::<Vec<_>>();
+        let noise = noises(bins, &of_without);
+        let runs: Vec<bool> = (0..of.len()).map(|at| of[at] > of_without[at] + WORSE + noise[at]).collect();
         let worst = runs.split(|is_worse| !is_worse).map(<[bool]>::len).max().unwrap_or(0);
         // A share of three seconds goes on for two after the last refusal.
         let worse = Some(worst).filter(|worst| *worst > WORSE_SECONDS + SPAN - 1);
@@ -95,7 +119,9 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
             }),
         };
         let name = &key.name;
-        if key.role != Role::Fixed {
+        // A small key beside one that cannot be helped is not worth a move of its own.
+        let is_beside = is_small(scene, at) && beside_fixed(scene, story, at);
+        if key.role != Role::Fixed && !is_beside {
             if refused >= BURNS {
                 let why =
                     story.left.get(&at).map_or(String::new(), |(reason, why)| format!(": {reason:?}: {why}"));
@@ -163,7 +189,8 @@ fn own_loads(scene: &Scene, story: &Story, at: usize) -> Vec<(usize, f64)> {
         .collect()
 }
 
-/// The least number of shards that fit into the partitions with the least others.
+/// The least number of shards that fit into the partitions with the least others. A partition is
+/// reckoned to take what DynamoDB promises: 3,000 read units, of whatever reads.
 fn least(asked: Asked, loads: &[Asked], own: &[(usize, f64)]) -> usize {
     let mut others = loads.to_vec();
     for (partition, part) in own {
@@ -180,7 +207,7 @@ fn least(asked: Asked, loads: &[Asked], own: &[(usize, f64)]) -> usize {
             strong: other.strong + asked.strong * part,
             eventual: other.eventual + asked.eventual * part,
         };
-        sum.filled(1.0) <= 1.0
+        (sum.writes / 1_000.0).max((sum.strong + sum.eventual) / 3_000.0) <= 1.0
     };
     (1..=others.len()).find(|shards| fits(*shards, &others[shards - 1])).unwrap_or(others.len())
 }

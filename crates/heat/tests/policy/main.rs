@@ -184,3 +184,33 @@ fn of_hundreds_of_random_loads_each_key_that_shards_help_is_relieved() {
     tally.tell(300);
     tally.judge();
 }
+
+/// What a load of equal keys comes to, in seconds from the first refusal to the last key's relief.
+fn relief(scene: &Scene) -> usize {
+    let (story, verdict) = judged(scene);
+    if !verdict.wrong.is_empty() {
+        print(scene, &story, &verdict);
+    }
+    assert_eq!(verdict.wrong, Vec::<String>::new());
+    verdict.relief.unwrap()
+}
+
+#[test]
+fn keys_are_relieved_within_the_seconds_that_are_promised() {
+    let killed = Scene { killed: Some(scene::BEGIN + 1), ..Scene::equal(10, 1_100.0, 3) };
+    let loads = [
+        ("one key", Scene::equal(1, 5_000.0, 1), 5),
+        ("ten keys", Scene::equal(10, 1_100.0, 1), 8),
+        ("a hundred keys", Scene::equal(100, 1_100.0, 1), 15),
+        ("a value of an index", Scene::one_value(), 8),
+        ("one key, three gateways", Scene::equal(1, 5_000.0, 3), 8),
+        ("ten keys, three gateways", Scene::equal(10, 1_100.0, 3), 8),
+        ("ten keys, the deciding gateway killed", killed, 15),
+        ("a hundred and twenty keys", Scene::equal(120, 1_100.0, 1), 20),
+    ];
+    for (name, scene, within) in loads {
+        let seconds = relief(&scene);
+        println!("{name}: all relieved after {seconds} s, wanted {within}");
+        assert!(seconds <= within, "{name}: {seconds} s");
+    }
+}

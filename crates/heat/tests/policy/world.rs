@@ -383,7 +383,7 @@ impl World<'_> {
             let Some(key) = self.places.get(&place).copied() else { continue };
             let cut_over = now + self.rng.u64(600 * MILLI..1_400 * MILLI);
             let items = self.scene.keys[key].items;
-            let ends = cut_over + SECOND + items * SECOND / 400;
+            let ends = cut_over + SECOND + items * SECOND / 800;
             let shards = decision.change.shards();
             self.lies[key].moves = Some(Move { to, cut_over, ends });
             self.story.changes.push(Changed { at: now / MILLI, key, shards, sentence: decision.sentence });
