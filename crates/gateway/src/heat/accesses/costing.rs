@@ -30,11 +30,6 @@ impl Known {
     pub(super) fn sized(units: Option<u64>) -> Self {
         units.map_or(Known::Nothing, Known::Sized)
     }
-
-    /// What sizes show, where that is all that is known.
-    pub(super) fn as_sized(self) -> Option<u64> {
-        if let Known::Sized(units) = self { Some(units) } else { None }
-    }
 }
 
 /// How much dearer than its plain form a request is, in halves.
@@ -194,8 +189,10 @@ mod tests {
         let of = |kind, key| CostOf { part, kind, key: Some(key) };
         let mut costs = Costs::new(1);
         let update = RequestKind::Update;
-        let mut units =
-            |of, halves, fared, known| price(&mut costs, of, halves, fared, known, known.as_sized()).units;
+        let mut units = |of, halves, fared, known| {
+            let sized = if let Known::Sized(units) = known { Some(units) } else { None };
+            price(&mut costs, of, halves, fared, known, sized).units
+        };
         assert_eq!(units(of(update, "a"), Halves::PLAIN, Fared::Refused, Known::Nothing), 1_000);
         assert_eq!(units(of(update, "a"), Halves::TRANSACTION, Fared::Done, told(120_000)), 120_000);
         assert_eq!(units(of(update, "a"), Halves::PLAIN, Fared::Refused, Known::Nothing), 60_000);
@@ -206,6 +203,14 @@ mod tests {
         assert_eq!(units(put, Halves::PLAIN, Fared::Failed, Known::Sized(3_000)), 60_000);
         assert_eq!(units(put, Halves::PLAIN, Fared::Done, Known::Sized(2_000)), 2_000);
         assert_eq!(units(put, Halves::PLAIN, Fared::Failed, Known::Sized(3_000)), 3_000);
+        // Not asked: by its size where that was right so far, else by what such requests cost.
+        let put = of(RequestKind::Put, "c");
+        assert_eq!(units(put, Halves::PLAIN, Fared::Done, told(9_000)), 9_000);
+        assert_eq!(units(put, Halves::PLAIN, Fared::Unasked, Known::Sized(2_000)), 9_000);
+        let put = of(RequestKind::Put, "d");
+        assert_eq!(units(put, Halves::PLAIN, Fared::Done, Known::Sized(2_000)), 2_000);
+        assert_eq!(units(put, Halves::PLAIN, Fared::Unasked, Known::Sized(5_000)), 5_000);
+        assert_eq!(units(of(update, "a"), Halves::PLAIN, Fared::Unasked, Known::Nothing), 60_000);
         let get = of(RequestKind::Get, "a");
         let eventual = Halves::of(Consistency::Eventual);
         assert_eq!(units(get, eventual, Fared::Done, told(5_000)), 5_000);
