@@ -85,6 +85,12 @@ impl Clients {
         self.known.as_ref().map(|known| known.verifier.claim(head, unix_millis)).transpose()
     }
 
+    /// Whether there is a client with the access key of a claim. If there is none, nothing of the body
+    /// that comes will be used.
+    pub fn knows(&self, claim: &Claim<'_>) -> bool {
+        self.known.as_ref().is_some_and(|known| known.verifier.knows(claim))
+    }
+
     /// Who has signed the head that made the claim, with the body that came with it. `None` where
     /// no client is known.
     ///

@@ -48,6 +48,12 @@ impl Verifier {
         head::read(head, &self.region, unix_millis / 1000)
     }
 
+    /// Whether there is a client with the access key of a claim. If there is none, nothing of the body
+    /// that comes will be used.
+    pub fn knows(&self, claim: &Claim<'_>) -> bool {
+        self.clients.contains_key(claim.authorization.scope.access_key)
+    }
+
     /// Who has signed the head that made the claim, with the body that came with it.
     ///
     /// # Errors

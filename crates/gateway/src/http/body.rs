@@ -44,6 +44,29 @@ pub(super) async fn read(
     tokio::time::timeout(patience, reading).await.unwrap_or(Err(Unread::Late))
 }
 
+/// Reads a body of at most `limit` bytes within `patience` of which nothing is kept. `see` is given
+/// each piece as it comes.
+pub(super) async fn hear(
+    mut body: Incoming,
+    limit: usize,
+    patience: Duration,
+    see: &mut (dyn FnMut(&[u8]) + Send),
+) -> Result<(), Unread> {
+    let hearing = async {
+        let mut left = limit;
+        while let Some(piece) = data(&mut body).await? {
+            let Some(rest) = left.checked_sub(piece.len()) else {
+                discard(&mut body, limit).await?;
+                return Err(Unread::TooLarge);
+            };
+            left = rest;
+            see(&piece);
+        }
+        Ok(())
+    };
+    tokio::time::timeout(patience, hearing).await.unwrap_or(Err(Unread::Late))
+}
+
 /// Reads and drops an unwanted body, within `patience` and up to twice `limit` bytes.
 pub(super) async fn skip(mut body: Incoming, limit: usize, patience: Duration) {
     // Errors of the body do not change the answer.

@@ -186,7 +186,14 @@ impl Front {
                 hasher.add(piece);
             }
         };
-        let body = body::read(body, limits.body, limits.body_read, held, &mut see).await;
+        // Who is not known has to send all of it, to be told so when another client would be, but
+        // holds no room.
+        let body = match &claim {
+            Some(claim) if !clients.knows(claim) => {
+                body::hear(body, limits.body, limits.body_read, &mut see).await.map(|()| Bytes::new())
+            }
+            _ => body::read(body, limits.body, limits.body_read, held, &mut see).await,
+        };
         let body = body.map_err(Unreceived::Body)?;
         let caller = match claim.zip(hasher) {
             Some((claim, hasher)) => {
