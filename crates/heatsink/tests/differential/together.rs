@@ -147,9 +147,10 @@ impl Moved {
     pub fn come_to(&self, view: usize) {
         while self.newest() < view.min(self.views.len() - 1) {
             let next = self.newest() + 1;
-            for table in &self.tables {
-                self.end(table, &self.views[next]);
-            }
+            // A call is on its way in this thread, and waits.
+            std::thread::scope(|scope| {
+                scope.spawn(|| self.tables.iter().for_each(|table| self.end(table, &self.views[next])));
+            });
             self.newest.store(next, Ordering::Relaxed);
         }
     }

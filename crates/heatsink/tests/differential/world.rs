@@ -373,7 +373,13 @@ impl Store for Sharded {
             return async move { Err(waits) }.boxed();
         }
         let call = async move {
-            let answer = self.gateways[at].0.call(operation, body).await;
+            let mut answer = self.gateways[at].0.call(operation, body.clone()).await;
+            if let (Some(moved), Err(error)) = (&self.moved, &answer)
+                && error.to_string().contains("has yet to learn of it")
+            {
+                // As clients do, it tries again: here at the gateway that knows more.
+                answer = self.gateways[moved.newest()].0.call(operation, body).await;
+            }
             if !operation.touches_items() {
                 for (_, control) in &self.gateways {
                     control.after(operation, &[""; 0], Prepared::default(), answer.as_ref()).await;
