@@ -172,7 +172,7 @@ pub async fn of_table(registry: &Registry, described: &Described) -> Option<Sign
     }
     let lies = look_at_items(registry, described, &mut all_asked).await;
     if lies.is_none() && all_asked {
-        registry.note_unsharded(&schema.id);
+        registry.note_unsharded(&schema.id, &schema.name);
     }
     lies
 }
@@ -198,7 +198,7 @@ pub(crate) async fn of_named(registry: &Registry, described: &Described) -> Opti
         false => look_at_items(registry, described, &mut all_asked).await,
     };
     if lies.is_none() && all_asked {
-        registry.note_unsharded(&schema.id);
+        registry.note_unsharded(&schema.id, &schema.name);
     }
     lies
 }
@@ -244,7 +244,7 @@ async fn look_for_written(registry: &Registry, described: &Described) -> (Option
         Ok(Tagged::Ours) => return (Some(Sign::Tagged), true),
         Ok(Tagged::Other(other)) => return (Some(Sign::TaggedOther(other)), true),
         Ok(Tagged::Not) if expectation.alone => {
-            registry.note_unsharded(&schema.id);
+            registry.note_unsharded(&schema.id, &schema.name);
             return (None, true);
         }
         Ok(Tagged::Not | Tagged::Unreadable) => {}

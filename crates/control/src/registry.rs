@@ -5,7 +5,7 @@
 //! Not here: reading and writing records (`records`), when a table is recorded (`first_use`), how a
 //! change becomes known to every gateway (`fence`), what a record means for requests (`control`).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -57,7 +57,7 @@ struct Observed {
     /// How many requests were throttled.
     throttles: AtomicU64,
     /// The ids of tables without a record that show no sign of a lost one.
-    unsharded: Mutex<HashSet<String>>,
+    unsharded: Mutex<HashMap<String, String>>,
     /// The tables that may be other registries, once they are known.
     others: Mutex<Option<Vec<String>>>,
 }
@@ -81,17 +81,24 @@ impl Registry {
 
     /// Whether the table with that id was looked at, and shows no sign of a record that is lost.
     pub(crate) fn is_unsharded(&self, id: &str) -> bool {
-        self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+        self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner).contains_key(id)
     }
 
     /// Notes that it does not.
-    pub(crate) fn note_unsharded(&self, id: &str) {
-        self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+    pub(crate) fn note_unsharded(&self, id: &str, name: &str) {
+        let mut unsharded = self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner);
+        unsharded.insert(id.to_owned(), name.to_owned());
     }
 
     /// Notes that the table is on record: if its record is lost later, it is looked at anew.
     pub(crate) fn note_recorded(&self, id: &str) {
         self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    /// Forgets which tables of these names show no sign: their records have changed.
+    pub(crate) fn look_anew(&self, changed: impl Fn(&str) -> bool) {
+        let mut unsharded = self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner);
+        unsharded.retain(|_, name| !changed(name));
     }
 
     /// The name of its table.

@@ -218,11 +218,14 @@ impl Fence {
             Seen::Nothing => {}
             Seen::Changed(changes) => {
                 self.seen.fetch_max(stored.head.epoch, Ordering::SeqCst);
-                let gates = tables.forget(|name| changes.iter().any(|change| change.table == name));
+                let changed = |name: &str| changes.iter().any(|change| change.table == name);
+                registry.look_anew(changed);
+                let gates = tables.forget(changed);
                 self.apply(registry, looked, gates, sent, stored.head.epoch).await;
             }
             Seen::Everything => {
                 self.seen.fetch_max(stored.head.epoch, Ordering::SeqCst);
+                registry.look_anew(|_| true);
                 let gates = tables.forget(|_| true);
                 self.apply(registry, looked, gates, sent, stored.head.epoch).await;
             }
