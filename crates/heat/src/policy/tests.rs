@@ -149,7 +149,7 @@ fn a_key_that_cannot_be_changed_keeps_no_other_from_it_and_rests() {
             assert!(
                 looked.left_alone[0].sentence.ends_with("a while ago: it has a key of the reserved form")
             );
-            assert_eq!(looked.left_alone[0].since, at(3), "it burns anew since the decision");
+            assert_eq!(looked.left_alone[0].since, at(2), "it burns anew since the decision");
         }
     }
     assert_eq!(decided, [(2, 0), (2, 1), (602, 0), (602, 1)]);

@@ -21,7 +21,6 @@ const LAST: usize = 10;
 /// What came of one key.
 #[derive(Clone, Debug)]
 pub struct Fate {
-    pub key: usize,
     /// The second in which it began to burn, and from which on it does no more.
     pub burned: Option<(usize, usize)>,
     /// The share that is refused in the end.
@@ -106,7 +105,6 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
         // A share of three seconds goes on for two after the last refusal.
         let worse = Some(worst).filter(|worst| *worst > WORSE_SECONDS + SPAN - 1);
         let fate = Fate {
-            key: at,
             burned: begun.map(|begun| (begun, over.max(begun))),
             refused,
             without: share(&without.bins[at][bins.len() - LAST..]),
