@@ -170,10 +170,10 @@ fn a_successor_on_the_same_port_takes_over_without_a_refused_connection() {
         std::thread::sleep(Duration::from_millis(300));
     });
     assert!(answered > 20, "{answered}");
-    // The system may give the old listener a connection in the microseconds in which it closes, and
-    // resets that. It refuses none.
+    // The system resets connections that it gives the old listener in the microseconds in which that
+    // closes (but with net.ipv4.tcp_migrate_req): one of each client at most. It refuses none.
     assert!(failed.iter().all(|why| !why.starts_with("connect")), "{failed:?}");
-    assert!(failed.len() <= 1, "{} of {answered} failed: {failed:?}", failed.len());
+    assert!(failed.len() <= 4, "{} of {answered} failed: {failed:?}", failed.len());
     let mut second = second.unwrap();
     assert!(second.runs());
     assert_eq!(run(&["health", "--server", &address]).status.code(), Some(0), "commands reach the second");
