@@ -159,7 +159,7 @@ async fn where_rules_contradict_the_record_it_holds_and_they_are_told() {
         let checked = check(Arc::clone(&store), Arc::new(env.clone()), &rules).await.unwrap();
         let (_, verdict) = checked.tables.iter().find(|(name, _)| name == TABLE).unwrap();
         let told = verdict.to_string();
-        assert!(matches!(verdict, Verdict::Contradicted(layouts, _) if *layouts == before), "{told}");
+        assert!(matches!(verdict, Verdict::Contradicted(layouts, _) if *layouts == *before), "{told}");
         assert!(told.contains("4 shards") || told.contains("cannot hold"), "{told}");
     }
 }
