@@ -56,7 +56,7 @@ fn wrong_arguments_and_rules_are_64() {
         (&["serve", "--partitions", "maybe"], "--partitions"),
         (&["shards", "--writes", "9", "--risk", "0"], "--risk"),
         (&["serve", "--listen", "9500"], "expected HOST:PORT"),
-        (&["serve", "--listen", "0.0.0.0:9500"], "only loopback"),
+        (&["serve", "--listen", "0.0.0.0:9500"], "--insecure-listen"),
         (&["serve", "--listen", "http://localhost:9500"], "without http://"),
         (
             &["serve", "--rules", "missing.toml"],
