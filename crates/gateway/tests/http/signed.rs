@@ -51,8 +51,8 @@ async fn serve_within(limits: Limits, clients: &Arc<ArcSwap<Clients>>) -> (Socke
     let service = Arc::new(service.with_clients(Arc::clone(clients)));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let hosts = http::Hosts::loopback();
-    tokio::spawn(http::serve(listener, service, limits, hosts, env, futures::future::pending()));
+    let live = http::Live::new(http::Settings::plain(http::Hosts::loopback(), &limits));
+    tokio::spawn(http::serve(listener, service, limits, live, env, futures::future::pending()));
     (address, store)
 }
 

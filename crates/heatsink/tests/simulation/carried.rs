@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::{ReshardIntent, WantedLayout};
+use heatsink_control::reshard_intent::{Request, ReshardIntent, WantedLayout};
 use heatsink_control::{KeyRecord, REGISTRY, Rules};
-use heatsink_workers::{AskedBy, AskedTogether, TableContext};
+use heatsink_env::Env;
+use heatsink_workers::TableContext;
 
 use crate::TABLE;
 use crate::network::PAST;
@@ -14,15 +15,24 @@ use crate::world::World;
 
 impl World {
     /// Asks for a layout of several keys, bypassing the weather.
-    pub async fn ask_for(&self, rules: &str, keys: &[&str], wanted: &WantedLayout) -> AskedTogether {
+    pub async fn ask_for(&self, rules: &str, keys: &[&str], wanted: &WantedLayout) {
         let rules = Rules::read("rules", rules).expect("the rules are valid");
         let context = TableContext::read(self.network.link(PAST), self.env(), &rules, TABLE, false).await;
-        let wanted: Vec<_> = keys.iter().map(|key| (key.as_bytes().to_vec(), wanted.clone())).collect();
-        let by = AskedBy { by: "simulated".to_owned(), rate: 100_000, streams_confirmed: false };
-        let told = context.expect("the table is there").ask_together(&wanted, &by).await;
-        let told = told.expect("nothing befalls the store");
-        self.log.line(format!("{} keys are asked for: {:?}", told.asked.len(), told.refused));
-        told
+        let context = context.expect("the table is there");
+        for (nth, key) in (0..).zip(keys) {
+            let request = Request {
+                layout: context.in_full(key.as_bytes(), wanted),
+                rate: 100_000,
+                streams_confirmed: false,
+                by: "simulated".to_owned(),
+                // In the order of the list: the clock stands still.
+                asked: self.env().unix_millis() + nth,
+            };
+            let subject = (key.as_bytes(), context.key_type()).into();
+            let asked = context.registry().ask((context.id(), TABLE), subject, request).await;
+            let asked = asked.expect("nothing befalls the store");
+            self.log.line(format!("{key} is asked for: {}", asked.is_some()));
+        }
     }
 
     fn registry(&self) -> Registry {
