@@ -130,7 +130,7 @@ impl Gateway {
     fn price(&mut self, one: &Seen<'_>) -> (u64, u64) {
         let of = CostOf { part: self.part(one.part), kind: one.request, key: Some(one.key) };
         if one.outcome == Outcome::Done {
-            self.costs.learn(of, one.units);
+            self.costs.learn(of, one.units, None);
             return (one.units, 0);
         }
         let known = self.costs.estimate(of);

@@ -14,11 +14,12 @@ use crate::network::PAST;
 use crate::world::World;
 
 impl World {
-    /// Asks for a layout of several keys, bypassing the weather.
-    pub async fn ask_for(&self, rules: &str, keys: &[&str], wanted: &WantedLayout) {
+    /// Asks for a layout of several keys, bypassing the weather. Returns of how many it was asked now.
+    pub async fn ask_for(&self, rules: &str, keys: &[&str], wanted: &WantedLayout) -> usize {
         let rules = Rules::read("rules", rules).expect("the rules are valid");
         let context = TableContext::read(self.network.link(PAST), self.env(), &rules, TABLE, false).await;
         let context = context.expect("the table is there");
+        let mut count = 0;
         for (nth, key) in (0..).zip(keys) {
             let request = Request {
                 layout: context.in_full(key.as_bytes(), wanted),
@@ -32,7 +33,9 @@ impl World {
             let asked = context.registry().ask((context.id(), TABLE), subject, request).await;
             let asked = asked.expect("nothing befalls the store");
             self.log.line(format!("{key} is asked for: {}", asked.is_some()));
+            count += usize::from(asked.is_some());
         }
+        count
     }
 
     fn registry(&self) -> Registry {

@@ -94,8 +94,7 @@ async fn used(world: &World, items: &[String], over: &Cell<bool>) -> Vec<Duratio
 async fn moved_beside(world: &World, items: &[String], befalls: impl Future<Output = ()>) -> Duration {
     let over = Cell::new(false);
     let moves = async {
-        let told = world.ask_for(WHOLE, &GROUP, &4.into()).await;
-        assert_eq!(told.asked.len(), GROUP.len(), "{told:?}");
+        assert_eq!(world.ask_for(WHOLE, &GROUP, &4.into()).await, GROUP.len());
         if !world.until_carried(&GROUP, seconds(300.0)).await {
             world.book.fault("a key of the group is stuck".to_owned());
         }
