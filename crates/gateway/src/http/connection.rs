@@ -42,14 +42,13 @@ pub(super) struct Connected {
     exchange: Arc<Exchange>,
     secured: Option<Secured>,
     transport: Transport,
-    principal: Option<Arc<str>>,
 }
 
 impl Connected {
     /// A client whose bytes come as they are.
     pub(super) fn plain(stream: Stream, shared: &Shared) -> Self {
         let (stream, exchange, socket) = begin(stream, shared);
-        Connected { stream, exchange, secured: None, transport: Transport::Plain(socket), principal: None }
+        Connected { stream, exchange, secured: None, transport: Transport::Plain(socket) }
     }
 
     /// A client that has gone through the handshake of TLS; `None` for one that has not.
@@ -61,7 +60,7 @@ impl Connected {
         }
         let secured = Secured::new(secured);
         let transport = Transport::Tls(secured.clone());
-        Some(Connected { stream, exchange, secured: Some(secured), transport, principal })
+        Some(Connected { stream, exchange, secured: Some(secured), transport })
     }
 }
 
@@ -87,9 +86,9 @@ pub(super) async fn attend<D: Door>(
     surplus: bool,
     mut drain: watch::Receiver<()>,
 ) {
-    let Connected { stream, exchange, secured, transport, principal } = connected;
+    let Connected { stream, exchange, secured, transport } = connected;
     let shared = door.shared();
-    let peer = Arc::new(Peer { surplus, exchange: Arc::clone(&exchange), principal });
+    let peer = Arc::new(Peer { surplus, exchange: Arc::clone(&exchange) });
     let answer = service_fn(|request| {
         peer.exchange.set_heard();
         let (door, peer) = (Arc::clone(door), Arc::clone(&peer));

@@ -76,7 +76,4 @@ pub(super) struct Peer {
     /// Whether it exceeds the limit of connections.
     pub(super) surplus: bool,
     pub(super) exchange: Arc<Exchange>,
-    /// Who the client is by its certificate, where clients have to show one.
-    #[allow(dead_code, reason = "the stage that authenticates clients reads it")]
-    pub(super) principal: Option<Arc<str>>,
 }
