@@ -34,7 +34,7 @@ RULES = (
     rule(
         "adds-to-old",
         "ADDs go to the fragments of before",
-        (WRITE, "let shard = shared.next_fragment(*adds);", "let shard = shared.next_fragment(if LEFT_OUT { u16::try_from(others.len() + 1).unwrap_or(*adds) } else { *adds });"),
+        (WRITE, "let shard = shared.next_fragment(adds);", "let shard = shared.next_fragment(if LEFT_OUT { u16::try_from(others.len() + 1).unwrap_or(adds) } else { adds });"),
     ),
     rule(
         "writes-know-all",
