@@ -146,9 +146,9 @@ mod tests {
     fn the_shards_of_all_keys_are_bounded() {
         let mut counts = ShardCounts::default();
         let slots = |count: u16| (0..count).collect::<Vec<_>>();
-        counts.measure(1, (0..10_000).map(|key| ((0, key), slots(1_000))));
+        counts.measure(1, (0..10_000).map(|key| ((0, key), slots(1_025))));
         assert!(counts.is_empty());
-        counts.measure(1, (0..10_000).map(|key| ((0, key), slots(if key == 1 { 250 } else { 16 }))));
+        counts.measure(1, (0..10_000).map(|key| ((0, key), slots(if key == 1 { 1_020 } else { 16 }))));
         assert_eq!(counts.keys.len(), SHARDS / 16);
         assert!(!counts.keys.contains_key(&(0, 1)) && counts.keys.contains_key(&(0, 16)));
     }

@@ -218,8 +218,11 @@ impl Town {
             None => {
                 let shards = (1..8).filter(|shards| *shards != to.layout.shards).nth(rng.usize(..6)).unwrap();
                 // Every third list is of other slots than the usual ones.
-                let slots: Vec<u16> =
-                    if table.version % 3 == 0 { (1..=shards).rev().collect() } else { (0..shards).collect() };
+                let slots: Vec<u16> = if table.version.is_multiple_of(3) {
+                    (1..=shards).rev().collect()
+                } else {
+                    (0..shards).collect()
+                };
                 let new = layout(shards).with_slots(&slots).unwrap();
                 to.reserved = reserved.max(new.slot_bound());
                 let phase = Phase::Reserve;

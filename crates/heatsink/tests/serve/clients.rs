@@ -10,6 +10,7 @@ use heatsink_signature::SigningKey;
 
 use crate::TABLE;
 use crate::process::{Server, call, heatsink, run, scratch, send};
+use crate::reload::{GENERATION, REFUSED, until};
 
 const SECRETS: [&str; 4] = ["canary-secret-a", "canary-secret-b", "canary-former", "canary/token=="];
 
@@ -276,4 +277,32 @@ fn what_cannot_be_served_safely_is_not_started() {
         assert!(SECRETS.iter().all(|secret| !stderr.contains(secret)), "{stderr}");
         std::fs::remove_dir_all(folder).unwrap();
     }
+}
+
+/// A secret is replaced in its file, and clients are taken off, while the server serves. That
+/// nobody is known any more is not taken: all could then do all.
+#[test]
+fn secrets_and_clients_are_replaced_while_it_serves() {
+    let (folder, rules) = folder("clients-reload", RULES);
+    let server = Server::start(&["--rules", &rules]);
+    assert_eq!(ask(&server, "ListTables", "{}", ALL).0, 200);
+    std::fs::write(folder.join("a"), "rotated").unwrap();
+    until(&server, GENERATION, 2.0);
+    refused(ask(&server, "ListTables", "{}", ALL), "InvalidSignatureException");
+    assert_eq!(ask(&server, "ListTables", "{}", ("all", "rotated", None)).0, 200);
+    // A file that others can read is not taken, and what was there before holds.
+    std::fs::set_permissions(folder.join("a"), Permissions::from_mode(0o644)).unwrap();
+    std::fs::write(folder.join("a"), "again").unwrap();
+    until(&server, REFUSED, 1.0);
+    assert_eq!(ask(&server, "ListTables", "{}", ("all", "rotated", None)).0, 200);
+    std::fs::write(&rules, "").unwrap();
+    until(&server, REFUSED, 2.0);
+    refused(call(&server.endpoint(), "ListTables", "{}"), "IncompleteSignatureException");
+    let kept = RULES.split("[[client]]").take(2).collect::<Vec<_>>().join("[[client]]");
+    std::fs::set_permissions(folder.join("a"), Permissions::from_mode(0o600)).unwrap();
+    std::fs::write(&rules, kept).unwrap();
+    until(&server, GENERATION, 3.0);
+    refused(ask(&server, "ListTables", "{}", TEAM), "UnrecognizedClientException");
+    assert_eq!(ask(&server, "ListTables", "{}", ("all", "again", None)).0, 200);
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -1,7 +1,7 @@
 //! `heatsink serve` as a process: what it prints, what it refuses, how it ends, and what bad
 //! requests get from it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
 mod admin;

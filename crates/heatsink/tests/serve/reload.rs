@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::process::{Server, call, scratch};
 
-const GENERATION: &str = "heatsink_config_generation";
-const REFUSED: &str = "heatsink_config_refused_total";
+pub const GENERATION: &str = "heatsink_config_generation";
+pub const REFUSED: &str = "heatsink_config_refused_total";
 
 fn rules(shards: u32) -> String {
     format!("[[rule]]\ntable = \"board*\"\nstrategy = \"calculated\"\nshards = {shards}\n")
@@ -22,7 +22,7 @@ fn table(name: &str) -> String {
 }
 
 /// Waits until a metric has that value.
-fn until(server: &Server, name: &str, value: f64) {
+pub fn until(server: &Server, name: &str, value: f64) {
     let begun = Instant::now();
     while server.metric(name) < value {
         assert!(begun.elapsed() < Duration::from_secs(20), "{name} is {}", server.metric(name));

@@ -141,7 +141,10 @@ fn files_that_cannot_be_used_are_told_in_one_line() {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let output = run(&[&["serve", "--listen", "0.0.0.0:0"], &flags[..]].concat());
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(64) && said.contains("needs --tls-client-ca"), "{said}");
+    assert!(
+        output.status.code() == Some(64) && said.contains("needs [[client]] in the rules or --tls-client-ca"),
+        "{said}"
+    );
     std::fs::remove_dir_all(&files.dir).unwrap();
 }
 
@@ -151,8 +154,12 @@ fn beyond_loopback_goes_with_clients_that_show_who_they_are_or_if_it_is_wanted()
     let flags = files.flags();
     let ca = files.path("ca.pem");
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    for more in [&["--tls-client-ca", ca.to_str().unwrap()][..], &["--insecure-listen"]] {
+    let rules = files.path("clients.toml");
+    std::fs::write(&rules, "[[client]]\nid = \"a\"\nsecret_env = \"SECRET_OF_A\"\n").unwrap();
+    let by_keys = ["--rules", rules.to_str().unwrap()];
+    for more in [&["--tls-client-ca", ca.to_str().unwrap()][..], &by_keys, &["--insecure-listen"]] {
         let mut command = crate::process::heatsink();
+        command.env("SECRET_OF_A", "secret");
         command.args(["serve", "--output", "json", "--listen", "0.0.0.0:0"]).args(&flags).args(more);
         assert_eq!(Server::of(&mut command).stop("TERM").0, Some(0));
     }

@@ -240,5 +240,5 @@ impl Town {
 
 fn client(endpoint: Endpoint) -> Upstream {
     let keys = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
-    Upstream::with(endpoint, Bounds::default(), Arc::new(RealEnv), "local".to_owned(), keys).unwrap()
+    Upstream::with(endpoint, Bounds::default(), Arc::new(RealEnv), "us-east-1".to_owned(), keys).unwrap()
 }

@@ -73,7 +73,7 @@ async fn used(world: &World, items: &[String], over: &Cell<bool>) -> Vec<Duratio
                 0 => Operation::Add(1),
                 1 => Operation::Update(value(10_000 * (round + 1) + at)),
                 2 => Operation::Get,
-                3 if at % 3 == 0 => Operation::Delete,
+                3 if at.is_multiple_of(3) => Operation::Delete,
                 4 => Operation::Create(value(10_000 * (round + 1) + at)),
                 _ => Operation::Put(value(10_000 * (round + 1) + at)),
             };
