@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The proof of the README must itself fail where something is broken: pages with one fault each."""
 
+import json
 import os
 import socket
 import sys
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -96,11 +98,19 @@ class Commands(unittest.TestCase):
         self.fails("no server", serve, "```sh\ncargo ok\n```", "```js\n```")
 
     def test_rules_that_are_refused(self):
-        for table in commands.TABLES_OF_RULES:
+        for table in ("[[rule]]", "[[automatic]]", "[[client]]", "[fence]", "[limits]"):
             self.fails("config check.* exited with 65", f"```toml\n{table}\n```", kind="refuses")
         rules = "```toml\n[[rule]]\n```"
         self.assertEqual(self.prove(rules, "```ruby\n```", only="toml"), [commands.RULES.format("block.toml")])
-        self.fails("simulate.* exited with 65", "```toml\nx = 1\n```", kind="refuses")
+        self.fails("simulate.* exited with 65", "```toml\n[client]\nattempts = 1\n[[table]]\n```", kind="refuses")
+
+    def test_every_table_of_the_rules_is_known(self):
+        docs = commands.SCHEMA_OF_RULES.parent
+        scenario = json.loads((docs / "scenario.schema.json").read_text())["properties"]
+        for page in sorted(docs.rglob("*.md")):
+            for block in blocks.split(page.read_text())[0]:
+                if block.language == "toml" and not commands.of_rules(block.text):
+                    self.assertLessEqual(set(tomllib.loads(block.text)), set(scenario), f"{page}:{block.line}")
 
     def test_another_output_than_shown(self):
         self.fails("was printed", "```sh\necho 8\n```", "```output\n7\n```")

@@ -14,6 +14,7 @@ Any other block is a failure: nobody would know whether it works.
 """
 
 import http.client
+import json
 import os
 import re
 import shlex
@@ -22,14 +23,15 @@ import socket
 import subprocess
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 from . import blocks
 
 SERVERS = (["cargo", "run", "--release"], ["cargo", "run", "--release", "--", "serve"])
 RULES = "cargo run --quiet --release -- config check --rules {}"
-# A TOML block with one of these tables is a rules file; any other is a scenario.
-TABLES_OF_RULES = ("[[rule]]", "[[automatic]]", "[fence]")
+# The tables that a rules file may have, as the binary itself writes them.
+SCHEMA_OF_RULES = Path(__file__).resolve().parents[2] / "docs/heatsink.schema.json"
 SCENARIO = "cargo run --quiet --release --bin heatsink-lab -- simulate {}"
 
 
@@ -169,7 +171,7 @@ class Page:
     def toml(self, block):
         (self.folder / "block.toml").write_text(block.text)
         self.stop()
-        self.run((RULES if any(table in block.text for table in TABLES_OF_RULES) else SCENARIO).format("block.toml"))
+        self.run((RULES if of_rules(block.text) else SCENARIO).format("block.toml"))
 
     def output(self, block):
         if self.printed is None or self.printed.strip() != block.text.strip():
@@ -192,6 +194,11 @@ class Page:
         if self.server:
             server, self.server = self.server, None
             server.interrupt()
+
+
+def of_rules(toml):
+    """Whether this is a rules file and not a scenario. A scenario needs tables that no rules file has."""
+    return set(tomllib.loads(toml)) <= set(json.loads(SCHEMA_OF_RULES.read_text())["properties"])
 
 
 def listening(port):
