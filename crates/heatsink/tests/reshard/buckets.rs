@@ -3,12 +3,12 @@
 //!
 //! Not here: every order of the steps (the model of `heatsink-reshard`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::future::{Either, select};
@@ -196,6 +196,16 @@ fn first_hour(layout: &Layout) -> u64 {
     u64::try_from(layout.newest_from().unwrap().start()).unwrap() / 3_600
 }
 
+/// How many of the shards of buckets from an hour on have items.
+fn shards_used(town: &Town, record: &KeyRecord, from: u64) -> u16 {
+    let newest = town.scanned().into_iter().filter_map(|item| {
+        let slot = record.layout.slot_of(Some(SortKey::S(item["sk"]["S"].as_str()?))).ok()?;
+        let hour = u64::try_from(slot.bucket?.start()).ok()? / 3_600;
+        (hour >= from).then_some(slot.shard)
+    });
+    u16::try_from(newest.collect::<BTreeSet<_>>().len()).unwrap()
+}
+
 #[test]
 fn gateways_that_are_killed_give_buckets_other_shards_under_their_clients() {
     let town = Town::new(&RULES.replace("rule = []", HOURS));
@@ -214,9 +224,13 @@ fn gateways_that_are_killed_give_buckets_other_shards_under_their_clients() {
         let first = first_hour(&record.layout);
         assert!(first > front.load(Ordering::Relaxed) && text.contains(&hour_text(first)), "{text}");
         firsts.push(first);
-        // Time goes on: from now on clients write into the buckets that have the new number.
+        // Time goes on: from now on clients write into the buckets that have the new number, until
+        // each of its shards has items.
         front.store(first + 2, Ordering::Relaxed);
-        town.pause(Duration::from_millis(400));
+        let begun = Instant::now();
+        while shards_used(&town, &record, first) < shards && begun.elapsed() < Duration::from_secs(60) {
+            town.pause(Duration::from_millis(400));
+        }
     }
     dead.store(true, Ordering::Relaxed);
     let kills = killed.join().unwrap();
