@@ -123,19 +123,21 @@ class Bench:
         port = free_port()
         return self.start("dynoxide", [self.engine_server, "--port", port], port)
 
-    def nginx(self, upstream):
+    def nginx(self, upstream, tls=None):
+        """`tls`: certificate and key."""
         port = free_port()
         home = self.scratch / f"nginx-{port}"
         home.mkdir()
+        encrypted = " ssl; ssl_certificate {}; ssl_certificate_key {}".format(*tls) if tls else ""
         text = (HERE / "nginx.conf").read_text()
-        (home / "nginx.conf").write_text(text.replace("UPSTREAM_PORT", str(upstream)).replace("LISTEN_PORT", str(port)))
+        (home / "nginx.conf").write_text(text.replace("UPSTREAM_PORT", str(upstream)).replace("LISTEN_PORT", f"{port}{encrypted}"))
         nginx = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
         return self.start("nginx", [nginx, "-p", home, "-c", home / "nginx.conf", "-e", "stderr"], port)
 
     def heatsink_serve(self, *arguments, rules=False, binary=None):
         port = free_port()
         if rules:
-            file = self.scratch / "rules.toml"
+            file = self.scratch / f"rules-{port}.toml"
             file.write_text(RULES if rules is True else rules)
             arguments = (*arguments, "--rules", file)
         return self.start("heatsink", [binary or self.heatsink, "serve", "--listen", f"127.0.0.1:{port}", *arguments], port)
@@ -154,12 +156,10 @@ class Bench:
             raise SystemExit(f"load of {operation} failed: {done.stdout}{done.stderr}")
         return json.loads(done.stdout)
 
-    def wrk(self, port, operation, bodies):
-        """The rate over 16 keep-alive connections. Fails on any error."""
+    def wrk(self, port, operation, bodies, scheme="http", signatures=None):
+        """The rate over 16 keep-alive connections. Fails on any error. `signatures`: a file with date and authorization of each body."""
         before = processor_seconds(self.servers[port])
-        done = subprocess.run(
-            ["wrk", "-t1", "-c16", f"-d{self.seconds}s", "-s", str(HERE / "requests.lua"), f"http://127.0.0.1:{port}",
-             "--", operation, str(bodies)], capture_output=True, text=True, check=True)
+        done = subprocess.run(wrk(self.seconds, port, operation, bodies, scheme, signatures), capture_output=True, text=True, check=True)
         report = json.loads(done.stdout.strip().splitlines()[-1])
         if report["errors"]:
             raise SystemExit(f"{operation} on port {port}: {report['errors']} errors")
@@ -167,7 +167,7 @@ class Bench:
         return Rate(report["requests"] / report["seconds"], cpu * 1e6 / report["requests"])
 
     def rates(self, contenders):
-        """contenders: name -> (port, operation, bodies). Interleaved rounds in changing order; name -> all rates."""
+        """contenders: name -> the arguments of `wrk`. Interleaved rounds in changing order; name -> all rates."""
         found = {name: [] for name in contenders}
         order = list(contenders)
         random.Random(1).shuffle(order)
@@ -179,11 +179,9 @@ class Bench:
                 say(f"  {name}: {found[name][-1]:,.0f}/s, {found[name][-1].cpu:.1f} µs")
         return found
 
-    def warm(self, port, operation, bodies):
+    def warm(self, *contender):
         """Warms caches and connections, not counted."""
-        subprocess.run(
-            ["wrk", "-t1", "-c16", "-d1s", "-s", str(HERE / "requests.lua"), f"http://127.0.0.1:{port}", "--", operation, str(bodies)],
-            capture_output=True, check=True)
+        subprocess.run(wrk(1, *contender), capture_output=True, check=True)
 
     def pairs(self, old, new):
         """Two contenders as of `rates`: runs one after the other, the first of a pair in turn. The pairs of rates."""
@@ -195,6 +193,12 @@ class Bench:
             found.append(tuple(runs if turn % 2 == 0 else reversed(runs)))
             say(f"  {found[-1][0].cpu:.1f} µs, {found[-1][1].cpu:.1f} µs")
         return found
+
+
+def wrk(seconds, port, operation, bodies, scheme="http", signatures=None):
+    """The command of one run."""
+    return ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", str(HERE / "requests.lua"), f"{scheme}://127.0.0.1:{port}",
+            "--", operation, str(bodies), *([str(signatures)] if signatures else ())]
 
 
 def stop(process):

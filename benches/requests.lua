@@ -1,4 +1,5 @@
--- wrk script: posts the bodies of a file (one per line) in turn. Arguments: operation, file.
+-- wrk script: posts the bodies of a file (one per line) in turn. Arguments: operation, file, and where a server checks
+-- signatures a file with date and authorization of each body, parted by a tab.
 -- Prints one JSON line at the end; a wrong status or a socket error shows in "errors".
 
 local requests, at = {}, 0
@@ -11,7 +12,11 @@ function init(args)
     ["Authorization"] = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, "
       .. "SignedHeaders=host;x-amz-date;x-amz-target, Signature=" .. string.rep("0", 64),
   }
+  local signed = args[3] and io.lines(args[3])
   for body in io.lines(args[2]) do
+    if signed then
+      headers["X-Amz-Date"], headers["Authorization"] = signed():match("(.-)\t(.*)")
+    end
     requests[#requests + 1] = wrk.format("POST", "/", headers, body)
   end
 end
