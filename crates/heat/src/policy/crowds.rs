@@ -7,8 +7,10 @@
 //!
 //! Not here: how many shards a key then gets, and where (`plan`, `placing`).
 
+use std::collections::HashMap;
+
 use super::share::Share;
-use crate::advice::{asked_of, is_alone};
+use crate::advice::{THROTTLED, asked_of, is_alone};
 
 /// No more than this share of a partition is filled on purpose.
 pub(super) const MOST_FILLED: f64 = 0.9;
@@ -59,22 +61,32 @@ pub(super) struct Fate {
     pub(super) leaves: bool,
 }
 
-/// What becomes of each piece. `load`: what a known partition is asked for.
-pub(super) fn fates(pieces: &[Piece], ceiling: f64, load: impl Fn(usize) -> f64) -> Vec<Fate> {
+/// What a known partition is asked for. Units a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct PartitionLoad {
+    /// By all, as the store tells it.
+    pub(super) all: f64,
+    /// Of that by keys that do not burn, as they were counted.
+    pub(super) cool: f64,
+}
+
+/// What becomes of each piece.
+pub(super) fn fates(pieces: &[Piece], ceiling: f64, load: impl Fn(usize) -> PartitionLoad) -> Vec<Fate> {
     let mut fates = vec![Fate::default(); pieces.len()];
-    for Crowd { members, asked } in crowds(pieces, ceiling, load) {
-        settle(pieces, &members, asked, ceiling, &mut fates);
+    for crowd in crowds(pieces, ceiling, load) {
+        settle(pieces, &crowd, ceiling, &mut fates);
     }
     fates
 }
 
-/// Pieces on one partition, and what it is asked for.
+/// Pieces on one partition, what each of them asks for, and what the partition is asked for.
 struct Crowd {
     members: Vec<usize>,
+    units: Vec<f64>,
     asked: f64,
 }
 
-fn crowds(pieces: &[Piece], ceiling: f64, load: impl Fn(usize) -> f64) -> Vec<Crowd> {
+fn crowds(pieces: &[Piece], ceiling: f64, load: impl Fn(usize) -> PartitionLoad) -> Vec<Crowd> {
     let mut open: Vec<usize> = (0..pieces.len()).collect();
     open.sort_by(|a, b| pieces[*b].units.total_cmp(&pieces[*a].units));
     let mut crowds = Vec::new();
@@ -85,11 +97,46 @@ fn crowds(pieces: &[Piece], ceiling: f64, load: impl Fn(usize) -> f64) -> Vec<Cr
             Some(partition) => taken(&mut open, |one| pieces[one].partition == Some(partition)),
             None => alike(pieces, &mut open, by_refusal),
         };
-        let sum: f64 = members.iter().map(|one| pieces[*one].units).sum();
-        let asked = first.partition.map_or(by_refusal.max(sum), |partition| sum.max(load(partition)));
-        crowds.push(Crowd { members, asked });
+        let mut units: Vec<f64> = members.iter().map(|one| pieces[*one].units).collect();
+        let sum: f64 = units.iter().sum();
+        let asked = match first.partition.map(&load) {
+            None => by_refusal.max(sum),
+            Some(PartitionLoad { all, cool }) => {
+                let refused = refused_units(pieces, &members);
+                let told = asked_of(ceiling, refused).max(all);
+                let asked = if refused >= THROTTLED { told } else { told.max(sum) };
+                reconcile(pieces, &members, asked - cool, &mut units);
+                asked
+            }
+        };
+        crowds.push(Crowd { members, units, asked });
     }
     crowds
+}
+
+/// Which share of the units of some pieces is refused.
+fn refused_units(pieces: &[Piece], members: &[usize]) -> f64 {
+    let (refused, all) = members
+        .iter()
+        .map(|at| &pieces[*at])
+        .fold((0.0, 0.0), |(refused, all), one| (refused + one.units * one.refused.share, all + one.units));
+    if all > 0.0 { refused / all } else { 0.0 }
+}
+
+/// Fits what was counted of single pieces, which is rough where requests are drawn, to what their
+/// partition is asked for, which is known well. Each takes of the difference by its variance, within
+/// its bounds: so a key that fills a partition is not taken for one that others disturb.
+fn reconcile(pieces: &[Piece], members: &[usize], asked: f64, units: &mut [f64]) {
+    let bound = |at: usize| (pieces[at].most_units.unwrap_or(0.0) - pieces[at].units).max(0.0);
+    let variance: f64 = members.iter().map(|at| bound(*at).powi(2)).sum();
+    let missing = asked - units.iter().sum::<f64>();
+    if variance <= 0.0 {
+        return;
+    }
+    for (units, at) in units.iter_mut().zip(members) {
+        let bound = bound(*at);
+        *units = (*units + (missing * bound.powi(2) / variance).clamp(-bound, bound)).max(0.0);
+    }
 }
 
 /// Takes those out for which that is so, in their order.
@@ -129,7 +176,10 @@ fn alike(pieces: &[Piece], open: &mut Vec<usize>, asked: f64) -> Vec<usize> {
 const ALIKE: f64 = 0.85;
 
 /// Says who changes, so that the partition is filled to no more than [`MOST_FILLED`].
-fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: &mut [Fate]) {
+fn settle(pieces: &[Piece], crowd: &Crowd, ceiling: f64, fates: &mut [Fate]) {
+    let Crowd { members, units, asked } = crowd;
+    let asked = *asked;
+    let counted: HashMap<usize, f64> = members.iter().copied().zip(units.iter().copied()).collect();
     let room = MOST_FILLED * ceiling;
     let mut left = asked;
     let mut grown = 0.0;
@@ -140,7 +190,7 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
         let is_only = members.len() == 1 && piece.is_whole && piece.partition.is_none();
         let is_only = is_only && piece.refused.measured_on >= ENOUGH;
         let is_only = is_only && piece.most_units.is_none_or(|most| is_alone(most, asked));
-        let units = if is_only { asked } else { piece.units };
+        let units = if is_only { asked } else { counted[at] };
         fates[*at].beside = (asked - units).max(0.0);
         fates[*at].takes_all = is_only;
         if units >= room && piece.can_grow {
@@ -157,14 +207,14 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
         .iter()
         .copied()
         // What fills a partition by itself fills any.
-        .filter(|at| (WORTH * ceiling..room).contains(&pieces[*at].units))
+        .filter(|at| (WORTH * ceiling..room).contains(&counted[at]))
         .filter(|at| pieces[*at].can_leave && !fates[*at].grows)
         .collect();
     // What came last goes first; of equals the smallest one that suffices, else the largest.
     while left > room && !leavers.is_empty() {
-        let suffices = |at: &usize| left - pieces[*at].units <= room;
+        let suffices = |at: &usize| left - counted[at] <= room;
         let order = |at: &usize| {
-            let units = pieces[*at].units;
+            let units = counted[at];
             (!pieces[*at].is_new, !suffices(at), if suffices(at) { units } else { -units })
         };
         let next = (0..leavers.len()).min_by(|a, b| {
@@ -173,7 +223,7 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
         });
         let Some(at) = next.map(|next| leavers.swap_remove(next)) else { break };
         fates[at].leaves = true;
-        left -= pieces[at].units;
+        left -= counted[&at];
     }
 }
 
@@ -200,7 +250,7 @@ mod tests {
 
     /// Which grow, and which leave.
     fn changes(pieces: &[Piece]) -> (Vec<usize>, Vec<usize>) {
-        let fates = fates(pieces, 1_000.0, |_| 0.0);
+        let fates = fates(pieces, 1_000.0, |_| PartitionLoad::default());
         let those = |is: fn(&Fate) -> bool| (0..fates.len()).filter(|at| is(&fates[*at])).collect();
         (those(|fate| fate.grows), those(|fate| fate.leaves))
     }
@@ -233,7 +283,11 @@ mod tests {
         let on = |partition, piece: Piece| Piece { partition: Some(partition), ..piece };
         let pieces =
             [on(3, piece(0, 700.0, 0.286)), on(4, piece(1, 700.0, 0.286)), on(3, piece(2, 600.0, 0.286))];
-        let fates = fates(&pieces, 1_000.0, |partition| if partition == 4 { 1_400.0 } else { 1_300.0 });
+        let load = |partition| {
+            let all = if partition == 4 { 1_400.0 } else { 1_300.0 };
+            PartitionLoad { all, cool: 0.0 }
+        };
+        let fates = fates(&pieces, 1_000.0, load);
         assert_eq!(fates.iter().map(|fate| fate.leaves).collect::<Vec<_>>(), [false, true, true]);
         assert!((fates[1].beside - 700.0).abs() < 1e-9, "{fates:?}");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use heatsink_env::MonotonicInstant;
 
 use super::Policy;
-use super::crowds::{Fate, Piece, fates};
+use super::crowds::{Fate, PartitionLoad, Piece, fates};
 use super::decision::{Change, Decision, KeyName, LeftAlone, Looked};
 use super::facts::{Facts, KeyFacts};
 use super::hot::ceiling;
@@ -45,7 +45,7 @@ impl Policy {
         }
         let mut grounds = self.grounds(facts, &burning);
         let gates: Vec<Option<Reason>> = burning.iter().map(|one| self.gate(now, one)).collect();
-        let fates = self.fates(now, &burning, &gates, &grounds);
+        let fates = self.fates(now, &burning, &gates, &grounds, &cold);
         let mut looked = Looked::default();
         let mut together: HashMap<String, usize> = HashMap::new();
         // Who is refused most comes first.
@@ -134,6 +134,7 @@ impl Policy {
         burning: &[Judged],
         gates: &[Option<Reason>],
         grounds: &BTreeMap<Place, Ground<'_>>,
+        cold: &[(&KeyLoad, KeyFacts)],
     ) -> Vec<(Vec<Fate>, bool)> {
         let mut of_kinds: BTreeMap<(Place, bool), Vec<Piece>> = BTreeMap::new();
         for (at, one) in burning.iter().enumerate() {
@@ -145,12 +146,14 @@ impl Policy {
         let mut found: Vec<(Vec<Fate>, bool)> =
             burning.iter().map(|one| (vec![Fate::default(); one.facts.slots.len()], false)).collect();
         for ((place, writes), pieces) in of_kinds {
+            let kind = if writes { Kind::Write } else { Kind::Read };
             let ground = grounds.get(&place);
+            let cool = ground.map(|ground| cool_loads(ground, &place, kind, cold)).unwrap_or_default();
             let load = |partition| {
                 let units = ground.map(|ground| ground.load(partition)).unwrap_or_default();
-                if writes { units.writes } else { units.reads }
+                let all = if writes { units.writes } else { units.reads };
+                PartitionLoad { all, cool: cool.get(&partition).copied().unwrap_or_default() }
             };
-            let kind = if writes { Kind::Write } else { Kind::Read };
             for (piece, fate) in pieces.iter().zip(fates(&pieces, ceiling(kind), load)) {
                 found[piece.key].0[piece.shard] = fate;
                 found[piece.key].1 |= piece.burns;
@@ -264,6 +267,24 @@ impl Policy {
         );
         Some(Decision { name, change, finding: Finding::Cool, sentence, units, seen })
     }
+}
+
+/// What keys that do not burn ask of each partition that is known.
+fn cool_loads(
+    ground: &Ground<'_>,
+    (table, index): &Place,
+    kind: Kind,
+    cold: &[(&KeyLoad, KeyFacts)],
+) -> HashMap<usize, f64> {
+    let mut loads = HashMap::new();
+    for (load, known) in cold.iter().filter(|(load, _)| load.table == *table && load.index == *index) {
+        #[allow(clippy::cast_precision_loss, reason = "at most 1,000")]
+        let each = load.units(kind) / known.slots.len().max(1) as f64;
+        for slot in &known.slots {
+            *loads.entry(ground.partition(&load.key, *slot)).or_default() += each;
+        }
+    }
+    loads
 }
 
 /// Why a key that burns stays as it is, where none of its pieces is to change.

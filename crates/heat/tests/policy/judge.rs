@@ -97,12 +97,12 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
         let of = shares(bins);
         let of_without = shares(&without.bins[at]);
         let begun = of.iter().zip(&of_without).position(|(one, other)| one.max(*other) >= BURNS);
-        let over = of.iter().rposition(|share| *share >= BURNS).map_or(0, |at| at + 1);
+        // A share of three seconds goes on for two after the last refusal.
+        let over = of.iter().rposition(|share| *share >= BURNS).map_or(0, |at| (at + 2).saturating_sub(SPAN));
         let refused = share(&bins[bins.len() - LAST..]);
         let noise = noises(bins, &of_without);
         let runs: Vec<bool> = (0..of.len()).map(|at| of[at] > of_without[at] + WORSE + noise[at]).collect();
         let worst = runs.split(|is_worse| !is_worse).map(<[bool]>::len).max().unwrap_or(0);
-        // A share of three seconds goes on for two after the last refusal.
         let worse = Some(worst).filter(|worst| *worst > WORSE_SECONDS + SPAN - 1);
         let fate = Fate {
             burned: begun.map(|begun| (begun, over.max(begun))),
