@@ -1,7 +1,7 @@
-// Servers of a program's own, and load against them: what the examples and the tests of hand-sharded tables stand on.
+// Servers of a program's own, and load against them: what the examples and the tests of hand-sharded and signed tables stand on.
 // HEATSINK_BIN names the built binary. Every server listens on a free loopback port and is stopped at the end.
 
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
@@ -9,16 +9,31 @@ import { setTimeout } from 'node:timers/promises';
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 
+// Those of clients/signed.toml.
+const SECRETS = { ADMIN_SECRET: 'admin/+secret', ADMIN_FORMER: 'former', TEAM_SECRET: 'team', TEAM_TOKEN: 'token/+==' };
+
+/** A CA of the program's own, and a certificate of 127.0.0.1 by it: `ca.pem`, `server.pem`, `server.key`. */
+export function certificates(folder) {
+  const make = (name, ...more) => execFileSync('openssl', [
+    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2',
+    '-subj', `/CN=heatsink ${name}`, '-keyout', `${name}.key`, '-out', `${name}.pem`, ...more,
+  ], { cwd: folder, stdio: 'ignore' });
+  make('ca', '-addext', 'keyUsage=critical,keyCertSign');
+  make('server', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-addext', 'basicConstraints=critical,CA:FALSE', '-addext', 'subjectAltName=IP:127.0.0.1');
+}
+
 /**
- * Runs `heatsink serve` under the rules of a file, in memory behind partitions or before an endpoint, while `use(endpoint)` runs. Without the quotas of a
- * new account: the tables here are as large as the accounts' are.
+ * Runs `heatsink serve` under the rules of a file, in memory behind partitions or before an endpoint, while `use(endpoint)` runs. Over TLS with the
+ * `certificates` of a folder. Without the quotas of a new account: the tables here are as large as the accounts' are.
  */
-export async function serving({ rules, upstream } = {}, use) {
+export async function serving({ rules, upstream, tls } = {}, use) {
   const args = ['serve', '--listen', '127.0.0.1:0', '--output', 'json'];
   if (rules) args.push('--rules', rules);
   args.push(...(upstream ? ['--upstream', upstream] : ['--quotas', 'off']));
+  if (tls) args.push('--tls-cert', `${tls}/server.pem`, '--tls-key', `${tls}/server.key`);
   const env = {
-    ...process.env, AWS_ACCESS_KEY_ID: 'local', AWS_SECRET_ACCESS_KEY: 'local', AWS_REGION: 'us-east-1', AWS_EC2_METADATA_DISABLED: 'true',
+    ...process.env, ...SECRETS, AWS_ACCESS_KEY_ID: 'local', AWS_SECRET_ACCESS_KEY: 'local', AWS_REGION: 'us-east-1', AWS_EC2_METADATA_DISABLED: 'true',
+    HEATSINK_LAME_DUCK: '0',
   };
   const server = spawn(process.env.HEATSINK_BIN, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(server, 'exit');
@@ -33,9 +48,9 @@ export async function serving({ rules, upstream } = {}, use) {
 }
 
 /** The SDK at the endpoint. With one attempt a throttled request is not sent again. */
-export function connect(endpoint, maxAttempts = 4) {
+export function connect(endpoint, maxAttempts = 4, more = {}) {
   const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
-  return DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint, region: 'us-east-1', credentials, maxAttempts }));
+  return DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint, region: 'us-east-1', credentials, maxAttempts, ...more }));
 }
 
 /** Makes a table with string keys, and indexes, provisioned so that each has 80 partitions, or fewer. `indexes` are name, partition key, sort key. */

@@ -19,7 +19,7 @@ const TARGET: HeaderName = HeaderName::from_static("x-amz-target");
 const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
 const CONTENT_HASH: HeaderName = HeaderName::from_static("x-amz-content-sha256");
 
-/// The headers of AWS begin so. All of them change what a request means.
+/// The headers of AWS begin so. All but the session token change what a request means.
 const OF_AWS: &str = "x-amz-";
 
 /// What a head claims. It is not yet believed.
@@ -27,7 +27,7 @@ pub struct Claim<'a> {
     pub(crate) authorization: Authorization<'a>,
     /// `X-Amz-Date`.
     pub(crate) timestamp: &'a str,
-    /// `X-Amz-Security-Token`, which is signed.
+    /// `X-Amz-Security-Token`, there at most once.
     pub(crate) token: Option<&'a HeaderValue>,
     /// The canonical request but for the hash of the body.
     pub(crate) canonical: Canonical,
@@ -70,14 +70,20 @@ pub(crate) fn read<'a>(head: &'a Parts, region: &str, now: u64) -> Result<Claim<
     {
         return Err(refusal::payload_word(given));
     }
-    Ok(Claim { authorization, timestamp, token: headers.get(TOKEN), canonical })
+    let token = at_most_once(headers, &TOKEN)?;
+    Ok(Claim { authorization, timestamp, token, canonical })
 }
 
 /// The value of a header that has to be there once.
 fn once<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a str, Error> {
+    let value = at_most_once(headers, name)?.ok_or_else(|| refusal::header_once(name.as_str()))?;
+    value.to_str().map_err(|_| refusal::header_value(name.as_str()))
+}
+
+fn at_most_once<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Error> {
     let mut values = headers.get_all(name).into_iter();
     match (values.next(), values.next()) {
-        (Some(value), None) => value.to_str().map_err(|_| refusal::header_value(name.as_str())),
+        (value, None) => Ok(value),
         _ => Err(refusal::header_once(name.as_str())),
     }
 }
@@ -110,11 +116,15 @@ fn has_one_spelling(value: &str) -> bool {
     value.trim_matches(' ') == value && !value.contains('\t') && !value.contains("  ")
 }
 
-/// Whether everything that changes the meaning of a request is signed.
+/// Whether everything that changes the meaning of a request is signed. A session token need not be:
+/// it is compared with the client's own, and aiodynamo adds it to a request that it has signed, which
+/// AWS leaves to each service ("Add the signature to the request", IAM User Guide).
 fn check_all_signed(headers: &HeaderMap, names: &str) -> Result<(), Error> {
     let is_signed = |wanted: &str| names.split(';').any(|name| name == wanted);
-    let needed =
-        |name: &HeaderName| name.as_str().starts_with(OF_AWS) || *name == HOST || *name == CONTENT_ENCODING;
+    let needed = |name: &HeaderName| {
+        let is_of_aws = name.as_str().starts_with(OF_AWS) && *name != TOKEN;
+        is_of_aws || *name == HOST || *name == CONTENT_ENCODING
+    };
     match headers.keys().find(|name| needed(name) && !is_signed(name.as_str())) {
         Some(name) => Err(refusal::header_not_signed(name.as_str())),
         None => Ok(()),

@@ -69,11 +69,21 @@ impl Verifier {
     ) -> Result<Principal, Error> {
         let Claim { authorization, timestamp, token, canonical } = claim;
         let scope = authorization.scope;
-        let hash = canonical::hash(&canonical.with_body(body));
-        let text = string_to_sign(timestamp, scope.text, hash.as_ref());
         let known = self.clients.get(scope.access_key);
         let client = known.unwrap_or(&self.nobody);
-        let has_signed = client.has_signed(&text, &authorization.signature, scope.date, &self.region);
+        let signs = |canonical: &str| {
+            let text = string_to_sign(timestamp, scope.text, canonical::hash(canonical).as_ref());
+            client.has_signed(&text, &authorization.signature, scope.date, &self.region)
+        };
+        let port = canonical.port();
+        let mut canonical = canonical.with_body(body);
+        // aiodynamo signs the host without the port that it sends. Who does so says that the
+        // request may go to any port of that host, and no more.
+        let has_signed = signs(&canonical)
+            || port.is_some_and(|port| {
+                canonical.replace_range(port, "");
+                signs(&canonical)
+            });
         match (known, has_signed) {
             (None, _) => Err(refusal::unknown_client()),
             (Some(_), false) => Err(refusal::mismatch()),

@@ -4,7 +4,8 @@
 //!
 //!     cargo test --release --manifest-path fuzz/signatures/Cargo.toml
 //!
-//! Not here: our own rules (`crates/signature/tests/verify`).
+//! Not here: our own rules (`crates/signature/tests/verify`), the looser one among them: a host that
+//! is signed without its port.
 
 use std::error::Error;
 

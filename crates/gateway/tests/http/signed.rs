@@ -120,7 +120,7 @@ async fn who_has_not_is_not_and_nothing_is_done() {
         (signed("GetItem", ("orders", "guess"), BODY, ""), "InvalidSignatureException"),
         (
             signed("GetItem", ("orders", "secret"), BODY, "x-amz-security-token: t\r\n"),
-            "IncompleteSignatureException",
+            "UnrecognizedClientException",
         ),
         (
             signed("GetItem", ("orders", "secret"), BODY, "content-encoding: gzip\r\n"),

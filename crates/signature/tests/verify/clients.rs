@@ -1,6 +1,9 @@
 //! Which clients are known, by which secrets and tokens, and until when.
 
-use heatsink_dynamo::Code::{ExpiredTokenException, InvalidSignatureException, UnrecognizedClientException};
+use heatsink_dynamo::Code::{
+    ExpiredTokenException, IncompleteSignatureException, InvalidSignatureException,
+    UnrecognizedClientException,
+};
 use heatsink_signature::{Client, UnfitClient, Verifier};
 
 use crate::draft::{Draft, KEY, NOON, SECRET, judge, refusal};
@@ -72,15 +75,23 @@ fn a_session_token_is_the_clients_own_or_none() {
         (Some("session/1="), false, false),
         (Some("session/2=="), false, false),
     ] {
-        let draft = token.map_or_else(Draft::good, |token| Draft::good().with("x-amz-security-token", token));
-        for (verifier, accepted) in [(&plain, of_plain), (&tokened, of_tokened)] {
-            let judged = judge(verifier, &draft.head(), &draft.body, NOON);
-            assert_eq!(judged.is_ok(), accepted, "{token:?}");
-            if !accepted {
-                assert_eq!(refusal(judged).0, UnrecognizedClientException, "{token:?}");
+        // Signed, and added to what is signed.
+        for add in [Draft::with, Draft::with_unsigned] {
+            let draft =
+                token.map_or_else(Draft::good, |token| add(Draft::good(), "x-amz-security-token", token));
+            for (verifier, accepted) in [(&plain, of_plain), (&tokened, of_tokened)] {
+                let judged = judge(verifier, &draft.head(), &draft.body, NOON);
+                assert_eq!(judged.is_ok(), accepted, "{token:?}");
+                if !accepted {
+                    assert_eq!(refusal(judged).0, UnrecognizedClientException, "{token:?}");
+                }
             }
         }
     }
+    let mut twice = Draft::good().with_unsigned("x-amz-security-token", "session/1==");
+    twice.unsigned.push(("x-amz-security-token".to_owned(), "another".to_owned()));
+    let (code, message) = refusal(judge(&tokened, &twice.head(), &twice.body, NOON));
+    assert_eq!(code, IncompleteSignatureException, "{message}");
     // Who has not the secret learns nothing of the token.
     let stranger = Draft { secret: "guess".to_owned(), ..Draft::good() };
     assert_eq!(refusal(judge(&tokened, &stranger.head(), &stranger.body, NOON)).0, InvalidSignatureException);

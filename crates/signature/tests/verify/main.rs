@@ -5,6 +5,7 @@
 mod changes;
 mod clients;
 mod draft;
+mod host;
 mod oracle;
 mod rules;
 mod secrecy;

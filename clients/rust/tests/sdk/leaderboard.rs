@@ -1,87 +1,29 @@
-//! The AWS SDK for Rust plays the leaderboard, through a gateway that shards everything and through
-//! one that shards nothing. The answers are computed here, from what was written.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking, its helper functions included"
-)]
+//! The leaderboard, through a gateway that shards everything and through one that shards nothing.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, KeysAndAttributes,
-    PutRequest, ReturnValue, ScalarAttributeType, WriteRequest,
-};
-use heatsink_control::{Control, Rules};
-use heatsink_env::RealEnv;
-use heatsink_gateway::{Limits, Service, http};
-use heatsink_store::Store;
-use heatsink_store::embedded::Embedded;
-use tokio::net::TcpListener;
+use aws_sdk_dynamodb::config::Credentials;
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, PutRequest, ReturnValue, WriteRequest};
+use heatsink_access::Clients;
+use heatsink_control::Rules;
+use heatsink_store::upstream::Network;
+
+use crate::stage::{config, create_table, text};
 
 const RULES: [&str; 2] = ["", r#"rule = [{ table = "*", strategy = "calculated", shards = 4 }]"#];
 const PLAYERS: usize = 150;
 
 async fn serve(rules: &str) -> SocketAddr {
-    let env = Arc::new(RealEnv);
-    let store: Arc<dyn Store> = Arc::new(Embedded::memory().unwrap());
-    let control =
-        Control::start(store.clone(), env.clone(), Rules::read("rules", rules).unwrap()).await.unwrap();
-    let service = Arc::new(Service::new(store, control, env.clone(), Limits::default(), "us-east-1"));
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(http::serve(
-        listener,
-        service,
-        Limits::default(),
-        http::Live::new(http::Settings::plain(http::Hosts::loopback(), &Limits::default())),
-        env,
-        futures::future::pending(),
-    ));
-    address
+    crate::stage::serve(Rules::read("rules", rules).unwrap(), Clients::default(), None).await
 }
 
 async fn client(address: SocketAddr) -> Client {
-    let config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .http_client(heatsink_store::upstream::sdk_http_client(
-            &heatsink_store::upstream::Network::plain().expect("TLS is in this build"),
-        ))
-        .endpoint_url(format!("http://{address}"))
-        .region(Region::new("us-east-1"))
-        .credentials_provider(Credentials::new("x", "y", None, None, "test"))
-        .build();
-    let client = Client::from_conf(config);
-    let attribute = |name: &str| {
-        AttributeDefinition::builder()
-            .attribute_name(name)
-            .attribute_type(ScalarAttributeType::S)
-            .build()
-            .unwrap()
-    };
-    let key =
-        |name: &str, kind| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().unwrap();
+    let credentials = Credentials::new("x", "y", None, None, "test");
+    let network = Network::plain().expect("TLS is in this build");
+    let client = Client::from_conf(config(format!("http://{address}"), credentials, &network).build());
+    create_table(&client, "Leaderboards").await;
     client
-        .create_table()
-        .table_name("Leaderboards")
-        .billing_mode(BillingMode::PayPerRequest)
-        .attribute_definitions(attribute("pk"))
-        .attribute_definitions(attribute("sk"))
-        .key_schema(key("pk", KeyType::Hash))
-        .key_schema(key("sk", KeyType::Range))
-        .send()
-        .await
-        .unwrap();
-    client
-}
-
-fn text(value: impl Into<String>) -> AttributeValue {
-    AttributeValue::S(value.into())
 }
 
 /// Scores that are all different and not in the players' order.
