@@ -20,11 +20,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use clap::ValueEnum;
 use futures::future::{Either, join, select};
 use heatsink::{Acts, Gateway, Limits, carry};
-use heatsink_access::Clients;
 use heatsink_control::{Fencing, Memory};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
@@ -43,8 +41,9 @@ use crate::output::Output;
 use admin::Admin;
 pub use descriptors::provide as provide_descriptors;
 use heat_history::HeatHistory;
+use reload::ServedClients;
 pub use signals::Signals;
-use signals::Told;
+use signals::StopSignal;
 
 /// What says in the log which configuration is in force.
 pub const CONFIGURATION: &str = "heatsink::cli::serve::reload";
@@ -193,8 +192,8 @@ async fn serve(args: Args) -> Result<(), Exit> {
         remember: remembering(&args),
         hasher: RandomState::new(),
     };
-    let read = sources.read(&*env)?;
-    let (found, settings) = (&read.found, read.settings.clone());
+    let configuration = sources.read(&*env)?;
+    let (found, settings) = (&configuration.found, configuration.settings.clone());
     let front::Opened { socket: listener, place: door, is_alone, file: _file } =
         args.front.open(settings.tls.as_ref(), !found.rules.clients().is_empty()).await?;
     let admin = args.admin.listen(&settings.hosts).await?;
@@ -214,9 +213,7 @@ async fn serve(args: Args) -> Result<(), Exit> {
         }
     };
     let record = record.map(|opened| opened.begin(&*env));
-    let clients = Clients::load(found.rules.clients(), &region);
-    let clients = clients.map_err(|fault| Exit::usage(fault.to_string()))?;
-    let known = reload::Known { region: region.clone(), clients: Arc::new(ArcSwap::from_pointee(clients)) };
+    let served = ServedClients::load(found, &region)?;
     let in_force = banner::Rules::of(found);
     let name = former::Name::at(&door);
     let fencing = if args.upstream.is_none() || args.only_gateway {
@@ -235,7 +232,7 @@ async fn serve(args: Args) -> Result<(), Exit> {
         .fencing(fencing)
         .limits(limits)
         .region(&region)
-        .clients(Arc::clone(&known.clients))
+        .clients(Arc::clone(&served.clients))
         .showing_store(args.upstream.is_none())
         .automatic(Box::new(move || told.shown()))
         .metrics(recorded);
@@ -262,8 +259,15 @@ async fn serve(args: Args) -> Result<(), Exit> {
     banner::print(&at, &region, &place, &in_force, args.output)?;
     let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
     let live = http::Live::new(settings);
-    let reload =
-        reload::Reload::of(sources, &read, known, control.clone(), live.clone(), Arc::clone(&env), hangups);
+    let reload = reload::Reload::of(
+        sources,
+        &configuration,
+        served,
+        control.clone(),
+        live.clone(),
+        Arc::clone(&env),
+        hangups,
+    );
     let reloading = tokio::spawn(reload.keep());
     let (ending, clock) = (Arc::clone(&status), Arc::clone(&env));
     let history = HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref());
@@ -316,7 +320,7 @@ async fn serve(args: Args) -> Result<(), Exit> {
     let told = async {
         let told = signals.next().await;
         notify::stopping();
-        if told == Told::Terminate {
+        if told == StopSignal::Terminate {
             ending.stop_soon();
             let lame_duck = clock.sleep(Duration::from_secs(args.lame_duck));
             if let Either::Left((second, _)) = select(pin!(signals.next()), lame_duck).await {
