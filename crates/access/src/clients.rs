@@ -36,26 +36,19 @@ impl Clients {
     /// # Errors
     /// The first fault: its file, line and field, and what to do. It never says a secret.
     pub fn load(settings: &[ClientSettings], region: &str) -> Result<Clients, RulesError> {
-        if settings.is_empty() {
-            return Ok(Clients::default());
-        }
+        let Some(first) = settings.first() else { return Ok(Clients::default()) };
         let shown: Arc<str> = region.into();
         let (mut clients, mut callers) = (Vec::new(), HashMap::new());
         for one in settings {
             let client = client(one)?;
             let caller = Caller::new(&one.id, &shown, &Arc::new(rights(one, region)?));
-            if callers.insert(one.id.clone(), caller).is_some() {
-                return Err(one.fault("id", UnfitClient::Twice(one.id.clone()).to_string()));
-            }
+            callers.insert(one.id.clone(), caller);
             clients.push(client);
         }
-        match Verifier::new(region, clients) {
-            Ok(verifier) => Ok(Clients { known: Some(Known { verifier, callers }) }),
-            Err(unfit) => Err(match settings.first() {
-                Some(first) => first.fault("id", unfit.to_string()),
-                None => RulesError::line("", 1, unfit.to_string()),
-            }),
-        }
+        // No client may be there twice. Of one file that is said, with the line, when it is read.
+        let verifier =
+            Verifier::new(region, clients).map_err(|unfit| first.fault("id", unfit.to_string()))?;
+        Ok(Clients { known: Some(Known { verifier, callers }) })
     }
 
     /// Checks what the clients of a rules file may do, without their secrets.
@@ -195,6 +188,11 @@ mod tests {
     const CANARIES: [&str; 3] = ["canary-secret", "canary-former", "canary-token"];
 
     fn load(text: &str, mode: u32) -> Result<Clients, String> {
+        load_all(&[text], mode)
+    }
+
+    /// The clients of several files.
+    fn load_all(texts: &[&str], mode: u32) -> Result<Clients, String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, canary) in ["secret", "former", "token"].into_iter().zip(CANARIES) {
             write(folder.path().join(name), format!("{canary}\n")).unwrap();
@@ -202,9 +200,13 @@ mod tests {
         }
         write(folder.path().join("empty"), "\n").unwrap();
         set_permissions(folder.path().join("empty"), Permissions::from_mode(0o600)).unwrap();
-        let rules = Rules::read(&folder.path().join("heatsink.toml").display().to_string(), text);
-        Clients::load(rules.map_err(|error| error.to_string())?.clients(), "eu-west-1")
-            .map_err(|error| error.to_string())
+        let file = folder.path().join("heatsink.toml").display().to_string();
+        let mut settings = Vec::new();
+        for text in texts {
+            let rules = Rules::read(&file, text).map_err(|error| error.to_string())?;
+            settings.extend_from_slice(rules.clients());
+        }
+        Clients::load(&settings, "eu-west-1").map_err(|error| error.to_string())
     }
 
     fn head(secret: &str, token: Option<&str>) -> Parts {
@@ -284,6 +286,16 @@ mod tests {
             assert!(error.contains(said), "{error}");
             assert!(CANARIES.iter().all(|canary| !error.contains(canary)), "{error}");
         }
+    }
+
+    #[test]
+    fn an_access_key_is_of_one_client() {
+        let client = "[[client]]\nid = \"orders\"\nsecret_file = \"secret\"\n";
+        let error = load(&client.repeat(2), 0o600).unwrap_err();
+        assert!(error.contains(":5: client[2].id: two clients have the access key orders"), "{error}");
+        // Nor does it take two of several files, each of which is right.
+        let error = load_all(&[client, client], 0o600).unwrap_err();
+        assert!(error.contains("two clients have the access key orders"), "{error}");
     }
 
     #[test]

@@ -67,9 +67,6 @@ pub(crate) enum Judgement {
     Denied,
 }
 
-/// Operations on the account that tell nothing of tables, or only of those that one may see.
-const HARMLESS: [&str; 3] = ["DescribeEndpoints", "DescribeLimits", "ListTables"];
-
 impl Pattern {
     fn matches(&self, value: &[u8]) -> bool {
         match self {
@@ -86,42 +83,30 @@ impl Resources {
             (Resources::Paths(glob), Resource::Table { path, .. }) => glob.matches(path.as_bytes()),
             (Resources::Paths(_), Resource::Account) => false,
             (Resources::Tables(glob), Resource::Table { name, .. }) => glob.matches(name.as_bytes()),
-            (Resources::Tables(glob), Resource::Account) => glob.is_any() || HARMLESS.contains(&action),
+            (Resources::Tables(glob), Resource::Account) => glob.is_any() || actions::is_of_account(action),
         }
     }
-}
 
-impl Resources {
     /// Whether it may be that: what cannot be told may be of each table. What is of the account for
     /// certain is of none.
     fn may_match(&self, action: &str, resource: &Resource) -> bool {
-        let is_untold = matches!(resource, Resource::Account) && !HARMLESS.contains(&action);
+        let is_untold = matches!(resource, Resource::Account) && !actions::is_of_account(action);
         is_untold || self.matches(action, resource)
     }
 }
 
 impl Condition {
-    /// Whether it is certain to hold.
-    fn holds(&self, access: &Access) -> bool {
+    /// Whether it is certain to hold for `all` that is asked for; without `all`, whether it may hold
+    /// for some of it.
+    fn holds(&self, access: &Access, all: bool) -> bool {
         let is_like = |value: &[u8]| self.patterns.iter().any(|pattern| pattern.matches(value));
+        let is_any = |pattern: &Pattern| matches!(pattern, Pattern::Like(glob) if glob.is_any());
         match self.asked(access) {
             Of::Many(Asked::Nothing) => self.if_absent,
-            Of::Many(Asked::Unread) => true,
-            Of::Many(Asked::All) => {
-                self.patterns.iter().any(|pattern| matches!(pattern, Pattern::Like(glob) if glob.is_any()))
-            }
-            Of::Many(Asked::These(values)) => values.iter().all(|value| is_like(value)),
-            Of::One(value) => value.map_or(self.if_absent, |value| is_like(value.as_bytes())),
-        }
-    }
-
-    /// Whether it may hold for something that is asked for.
-    fn may_hold(&self, access: &Access) -> bool {
-        let is_like = |value: &[u8]| self.patterns.iter().any(|pattern| pattern.matches(value));
-        match self.asked(access) {
-            Of::Many(Asked::Nothing) => self.if_absent,
-            Of::Many(Asked::Unread) => false,
-            Of::Many(Asked::All) => true,
+            // Until it is looked at nothing is refused for it.
+            Of::Many(Asked::Unread) => all,
+            Of::Many(Asked::All) => !all || self.patterns.iter().any(is_any),
+            Of::Many(Asked::These(values)) if all => values.iter().all(|value| is_like(value)),
             Of::Many(Asked::These(values)) => values.iter().any(|value| is_like(value)),
             Of::One(value) => value.map_or(self.if_absent, |value| is_like(value.as_bytes())),
         }
@@ -152,11 +137,7 @@ impl Statement {
     }
 
     fn applies(&self, access: &Access) -> bool {
-        let holds = |condition: &Condition| match self.allows {
-            true => condition.holds(access),
-            false => condition.may_hold(access),
-        };
-        self.is_about(access) && self.conditions.iter().all(holds)
+        self.is_about(access) && self.conditions.iter().all(|one| one.holds(access, self.allows))
     }
 }
 

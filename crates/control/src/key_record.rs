@@ -133,13 +133,15 @@ impl Registry {
                 return Ok(Vec::new());
             }
             let least = record.key_count.unwrap_or(1);
-            for look in 0..LOOKS {
+            for look in 1..=LOOKS {
                 let found = self.key_records(&record.id).await?;
                 if u64::try_from(found.len()).is_ok_and(|found| found >= least) {
                     return Ok(found);
                 }
                 // The transaction that writes both may have been read in its middle.
-                self.env().sleep(LOOK * (look + 1)).await;
+                if look < LOOKS {
+                    self.env().sleep(LOOK * look).await;
+                }
             }
             Err(Error::unavailable(
                 format!(

@@ -186,8 +186,9 @@ impl Layout {
         };
         let chooses = match &self.strategy {
             Strategy::None => self.shards == 1,
-            Strategy::Calculated { by, .. } | Strategy::Bucket { by, .. } => decides(by),
-            Strategy::Template { by, .. } => decides(by),
+            Strategy::Calculated { by, .. } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => {
+                decides(by)
+            }
             Strategy::Counter { attributes } => !attributes.is_empty(),
         };
         self.shards > 0 && chooses && self.has_sound_steps() && self.has_sound_slots()

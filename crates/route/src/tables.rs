@@ -91,8 +91,9 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
     Ok(found.names)
 }
 
-/// The table of a shard iterator, by name or by the ARN with which it begins; `None` where it does not say. DynamoDB and
-/// DynamoDB Local write the stream's ARN into it, the embedded engine base64 of a JSON object.
+/// The table of a shard iterator, by name or by the ARN with which it begins; `None` where it does
+/// not say. DynamoDB and DynamoDB Local write the stream's ARN into it, the embedded engine base64
+/// of a JSON object.
 pub fn iterator_table(iterator: &str) -> Option<Cow<'_, str>> {
     if let Some(arn) = iterator.find("arn:").and_then(|at| iterator.get(at..)) {
         return Some(Cow::Borrowed(arn));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use heatsink_dynamo::expression::{Assigned, Bindings, Checks, Condition, Kind, Path, Projection, Update};
 use serde_json::Value as Json;
 
-use super::keys::Facts;
+use super::keys::{self, Facts};
 use crate::access::{Asked, Resource};
 
 /// Members whose own members are named after attributes.
@@ -54,23 +54,8 @@ impl Attributes {
         for name in BY_NAME {
             self.add_members(request.get(name));
         }
-        let member = |name: &str| {
-            let member = request.get(name).filter(|member| !member.is_null())?;
-            serde_json::to_vec(member).ok()
-        };
-        let (names, values) = (member("ExpressionAttributeNames"), member("ExpressionAttributeValues"));
-        let Ok(bindings) = Bindings::read(names.as_deref(), values.as_deref()) else {
-            return self.add_all();
-        };
-        for kind in [Kind::Condition, Kind::Filter, Kind::KeyCondition, Kind::Projection, Kind::Update] {
-            let text = match request.get(kind.parameter()) {
-                None | Some(Json::Null) => continue,
-                Some(Json::String(text)) => text,
-                Some(_) => return self.add_all(),
-            };
-            if self.add_expression(kind, text, &bindings).is_none() {
-                self.add_all();
-            }
+        if keys::bound(request, |bindings| self.add_expressions(request, bindings)).is_none() {
+            self.add_all();
         }
         match request.get("AttributesToGet") {
             None | Some(Json::Null) => {}
@@ -82,6 +67,17 @@ impl Attributes {
             }
             Some(_) => self.add_all(),
         }
+    }
+
+    /// What the expressions of a request name; `None` where that cannot be told of one.
+    fn add_expressions(&mut self, request: &Json, bindings: &Bindings<'_>) -> Option<()> {
+        for kind in [Kind::Condition, Kind::Filter, Kind::KeyCondition, Kind::Projection, Kind::Update] {
+            match request.get(kind.parameter()) {
+                None | Some(Json::Null) => {}
+                Some(text) => self.add_expression(kind, text.as_str()?, bindings)?,
+            }
+        }
+        Some(())
     }
 
     /// What an expression names; `None` where that cannot be told.

@@ -141,8 +141,8 @@ fn collection(operation: Operation, body: &Json, facts: Facts<'_>) -> Access {
     let index = text(body, "IndexName");
     let table = text(body, "TableName").unwrap_or_default();
     let resource = index.map_or_else(|| names::table(table), |index| names::part(table, "index", index));
-    let keys = match (&resource, operation, index) {
-        (Resource::Table { name, .. }, Operation::Query, None) => keys::of_query(facts, name, body),
+    let keys = match (operation, index) {
+        (Operation::Query, None) => keys::of_query(facts, &resource, body),
         _ => Asked::All,
     };
     let select = selected(body, index.is_some());
@@ -174,17 +174,9 @@ fn one(action: &'static str, request: &Json, facts: Facts<'_>) -> Access {
     let resource = names::table(text(request, "TableName").unwrap_or_default());
     let put = request.get("Item").filter(|item| !item.is_null());
     let key = request.get("Key").filter(|key| !key.is_null());
-    let keys = match &resource {
-        Resource::Table { name, .. } => keys::of_items(
-            facts,
-            name,
-            [put.or(key)].into_iter().chain(
-                // Both are in no request that is right.
-                put.and(key).map(Some),
-            ),
-        ),
-        Resource::Account => Asked::All,
-    };
+    // No request that is right has both; where one has, both count.
+    let both = put.and(key).map(Some);
+    let keys = keys::of_items(facts, &resource, [put.or(key)].into_iter().chain(both));
     let mut attributes = Attributes::default();
     attributes.add_members(put);
     attributes.add_parameters(request);
@@ -231,10 +223,7 @@ fn batch<'a>(body: &'a Json, of: impl Fn(&'a str, &'a Json) -> Access) -> Vec<Ac
 fn read_batch(table: &str, request: &Json, facts: Facts<'_>) -> Access {
     let resource = names::table(table);
     let read = elements(request, "Keys");
-    let keys = match &resource {
-        Resource::Table { name, .. } => keys::of_items(facts, name, read.iter().map(Some)),
-        Resource::Account => Asked::All,
-    };
+    let keys = keys::of_items(facts, &resource, read.iter().map(Some));
     let select = selected(request, false);
     let mut attributes = Attributes::default();
     read.iter().for_each(|key| attributes.add_members(Some(key)));
@@ -261,10 +250,7 @@ fn write_batch(table: &str, writes: &Json, facts: Facts<'_>) -> Access {
             items.push(None);
         }
     }
-    let keys = match &resource {
-        Resource::Table { name, .. } => keys::of_items(facts, name, items),
-        Resource::Account => Asked::All,
-    };
+    let keys = keys::of_items(facts, &resource, items);
     let whole = Access::whole(Operation::BatchWriteItem.name(), resource);
     Access { keys, attributes: attributes.asked(), returned: Some("NONE".to_owned()), ..whole }
 }

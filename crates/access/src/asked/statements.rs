@@ -24,10 +24,7 @@ fn read(element: &Json, facts: Facts<'_>) -> Option<Access> {
     let text = element.get("Statement")?.as_str()?;
     let parameters: Vec<Value> = match element.get("Parameters") {
         None | Some(Json::Null) => Vec::new(),
-        Some(list) => {
-            let read = |value: &Json| Value::read(&serde_json::to_vec(value).ok()?).ok();
-            list.as_array()?.iter().map(read).collect::<Option<_>>()?
-        }
+        Some(list) => list.as_array()?.iter().map(keys::value).collect::<Option<_>>()?,
     };
     let statement =
         Some(text).filter(|text| has_one_reading(text)).and_then(|text| partiql::parse(text).ok())?;
@@ -41,17 +38,12 @@ fn read(element: &Json, facts: Facts<'_>) -> Option<Access> {
         None => names::table(table),
         Some(index) => names::part(table, "index", &index.name),
     };
-    let Resource::Table { name, .. } = &resource else { return None };
-    let keys = match (facts, &statement.index) {
-        (_, Some(_)) => Asked::All,
-        (None, None) => Asked::Unread,
-        (Some(known), None) => match known.get(name) {
-            None => Asked::All,
-            Some(known) => {
-                let demanded = demanded(&statement, &known.partition_key, &parameters);
-                demanded.map_or(Asked::All, Asked::These)
-            }
-        },
+    if resource == Resource::Account {
+        return None;
+    }
+    let keys = match &statement.index {
+        Some(_) => Asked::All,
+        None => keys::of(facts, &resource, |name| demanded(&statement, name, &parameters)),
     };
     let mut attributes = Attributes::default();
     name_attributes(&statement, &mut attributes);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::RulesError;
-use super::fault::Fault;
+use super::fault::{Fault, LineOf};
 
 /// A client that may send requests. Where there is one, every request has to be signed by one.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -231,11 +231,12 @@ impl fmt::Display for ClientSettings {
     }
 }
 
-/// Checks one section. Files are looked for beside the rules.
+/// Checks one section of `file`; other files are looked for beside it.
 pub(super) fn client(
-    (number, line): (usize, usize),
-    (file, text): (&str, &str),
+    number: usize,
+    file: &str,
     raw: Spanned<Section>,
+    line_of: LineOf<'_>,
     fault: Fault<'_>,
 ) -> Result<ClientSettings, RulesError> {
     let whole = raw.span().start..raw.span().start;
@@ -246,10 +247,10 @@ pub(super) fn client(
                        or into a variable, and name that (secret_file, secret_env, session_token_file, session_token_env)";
         return Err(fault(given.span(), problem.to_owned()));
     }
+    let line = line_of(whole.start);
     let mut places = Places { file: file.into(), number, line, fields: BTreeMap::new() };
     let mut note = |name: &'static str, start: usize| {
-        let line = 1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count();
-        places.fields.insert(name, line);
+        places.fields.insert(name, line_of(start));
     };
     let base = Path::new(file).parent().unwrap_or(Path::new(""));
     let mut source =

@@ -19,14 +19,14 @@ pub struct ClientLimits {
     pub requests: Option<usize>,
 }
 
-/// How many clients a gateway serves at once. What is left out is as the command line says.
+/// How many clients a gateway serves at once, unless the command line says otherwise.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Section {
-    /// The most connections at once, instead of `--max-connections`.
+    /// The most connections at once, unless `--max-connections` says otherwise.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1_000_000))]
     pub connections: Option<Spanned<u32>>,
-    /// The most requests in progress at once, instead of `--max-requests`.
+    /// The most requests in progress at once, unless `--max-requests` says otherwise.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1_000_000))]
     pub requests: Option<Spanned<u32>>,
 }

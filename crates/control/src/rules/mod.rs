@@ -82,12 +82,13 @@ impl Rules {
         let mut finder = Finder::default();
         let breaks: Vec<usize> =
             text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        let line_of = |start: usize| 1 + breaks.partition_point(|at| *at < start);
         for (at, raw) in raw.rule.into_iter().enumerate() {
             // A rule's span reaches from its [[rule]] heading, so its end may precede its fields.
             let heading = raw.span().start..raw.span().start;
             let fault = |span, problem: String| RulesError::at(file, text, span, problem);
             let rule = read::rule(at + 1, raw, &fault)?;
-            let rule = Rule { line: 1 + breaks.partition_point(|at| *at < heading.start), ..rule };
+            let rule = Rule { line: line_of(heading.start), ..rule };
             let mut before = finder.before(&rule).into_iter().filter_map(|at| rules.get(at));
             if let Some(earlier) = before.find(|earlier| earlier.leaves_nothing_to(&rule)) {
                 let problem = format!(
@@ -113,8 +114,7 @@ impl Rules {
         let automatic = automatic.collect::<Result<_, _>>()?;
         let mut clients: Vec<ClientSettings> = Vec::with_capacity(raw.client.len());
         for (raw, number) in raw.client.into_iter().zip(1..) {
-            let line = 1 + breaks.partition_point(|at| *at < raw.span().start);
-            let client = client::client((number, line), (file, text), raw, &fault)?;
+            let client = client::client(number, file, raw, &line_of, &fault)?;
             if let Some(other) = clients.iter().find(|other| other.id == client.id) {
                 let line = other.fault("id", "").line;
                 let problem = format!(

@@ -10,7 +10,7 @@ use heatsink_control::{
     Changer, Control, Fencing, KeyRecord, MAX_AGE, REGISTRY, Record, Rules, TableLayouts,
 };
 use heatsink_dynamo::{KeyType, Operation};
-use heatsink_env::{ManualEnv, RealEnv};
+use heatsink_env::{Env, HastyEnv, ManualEnv};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
 use heatsink_store::Store;
 use serde_json::json;
@@ -72,12 +72,16 @@ fn asked(control: &Control, env: &ManualEnv) -> Result<(), String> {
 async fn a_table_of_which_a_keys_record_is_lost_is_refused() {
     let store = memory();
     begun(&store).await;
-    let registry = Registry::new(Arc::clone(&store), Arc::new(RealEnv), REGISTRY);
+    let env = HastyEnv(ManualEnv::seeded(1));
+    let registry = Registry::new(Arc::clone(&store), Arc::new(env.clone()), REGISTRY);
     let record = on_record(&registry, &["a", "b"]).await;
     assert_eq!(registry.all_key_records(&record).await.unwrap().len(), 2);
     lose(&store, &record.id, "key:a").await;
+    let before = env.now();
     let error = registry.all_key_records(&record).await.unwrap_err();
     assert!(error.retryable() && error.to_string().contains("lost records of keys"), "{error}");
+    // It waits between its looks, and not after the last one.
+    assert_eq!(env.now().since(before), Duration::from_millis(20 + 40 + 60));
     // An older build has written the record since: then none at all is too few.
     let older = Record { key_count: None, ..record.clone() };
     assert_eq!(registry.all_key_records(&older).await.unwrap().len(), 1);

@@ -264,7 +264,7 @@ fn the_published_json_schema_is_the_one_in_force() {
     assert_eq!(
         published,
         json_schema(),
-        "write it anew: WRITE_SCHEMA=1 cargo test -p heatsink-control --test rules"
+        "write it anew: WRITE_SCHEMA=1 cargo test -p heatsink-control --test control rules"
     );
 }
 

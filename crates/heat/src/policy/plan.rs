@@ -69,6 +69,7 @@ pub(super) fn plan(
         return Err(Reason::MostShards);
     }
     let least = least.max(settings.fewest).min(most);
+    let most = most.min(enough.max(least));
     let keep: Vec<Option<u16>> =
         slots.iter().enumerate().map(|(shard, slot)| Some(*slot).filter(|_| !leaves(shard))).collect();
     let taken: BTreeSet<u16> = slots.iter().chain(used).copied().collect();
@@ -78,19 +79,10 @@ pub(super) fn plan(
         // Counters are laid out otherwise, and values of indexes have the first slots.
         _ if makes_counter => (0..least).collect(),
         Some(ground) if names_slots => ground
-            .place(
-                key,
-                &keep,
-                &taken,
-                least_placed(judged, now, least, grows)..=most.min(enough.max(least)),
-                each,
-            )
+            .place(key, &keep, &taken, least_placed(judged, now, least, grows)..=most, each)
             .ok_or(Reason::SeveralKeys)?,
         // Where no count fits into what else is there, the least one is better than none.
-        Some(ground) => {
-            let counts = least..=most.min(enough.max(least));
-            (0..ground.place_first(key, counts, each).unwrap_or(least)).collect()
-        }
+        Some(ground) => (0..ground.place_first(key, least..=most, each).unwrap_or(least)).collect(),
         None if names_slots => lowest(&keep, least, &taken).ok_or(Reason::SeveralKeys)?,
         None => (0..least).collect(),
     };

@@ -11,40 +11,36 @@ mod notify;
 mod record;
 mod recorder;
 mod reload;
+mod serving;
 mod signals;
 mod tls;
 
 use std::hash::RandomState;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use clap::ValueEnum;
-use futures::future::{Either, join, select};
-use heatsink::{Acts, Gateway, Limits, carry};
-use heatsink_access::Clients;
+use heatsink::{Acts, Gateway, Limits, Store};
 use heatsink_control::{Fencing, Memory};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
 use heatsink_physics::Quotas;
 use heatsink_store::embedded::Synchronous;
 use heatsink_workers::INDEX_DELAY;
-use tokio::sync::oneshot;
 
 use super::known_tables::KnownTables;
-use super::operator_socket::{self, OperatorSocket};
+use super::place::Place;
 use super::rules::Found;
-use super::{open, store};
+use super::{open, operator_socket, store};
 use crate::exit::Exit;
 use crate::output::Output;
 
-use admin::Admin;
 pub use descriptors::provide as provide_descriptors;
 use heat_history::HeatHistory;
+use reload::{Configuration, Reload, ServedClients, Sources};
+use serving::Started;
 pub use signals::Signals;
-use signals::Told;
 
 /// What says in the log which configuration is in force.
 pub const CONFIGURATION: &str = "heatsink::cli::serve::reload";
@@ -184,65 +180,33 @@ pub fn run(args: Args) -> Result<(), Exit> {
 
 async fn serve(args: Args) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let (mut signals, hangups) = (Signals::catch()?, reload::hangups()?);
-    let sources = reload::Sources {
-        rules: args.rules.clone(),
-        front: args.front.clone(),
-        tls: args.tls.clone(),
-        upwards: if args.upstream.is_some() { store::upstream_connections() } else { 0 },
-        remember: remembering(&args),
-        hasher: RandomState::new(),
-    };
-    let read = sources.read(&*env)?;
-    let (found, settings) = (&read.found, read.settings.clone());
+    let (signals, hangups) = (Signals::catch()?, reload::hangups()?);
+    let sources = sources(&args);
+    let configuration = sources.read(&*env)?;
+    let (found, settings) = (&configuration.found, configuration.settings.clone());
     let front::Opened { socket: listener, place: door, is_alone, file: _file } =
         args.front.open(settings.tls.as_ref(), !found.rules.clients().is_empty()).await?;
     let admin = args.admin.listen(&settings.hosts).await?;
-    let record = args.record.open()?;
-    let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
-    let partitions = (args.partitions == Switch::On).then_some(quotas);
+    let recording = args.record.open()?;
     // Before the store, which counts too.
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
-    let store::Opened { store, region, place, partitions } = match &args.upstream {
-        Some(url) => {
-            let ca = args.upstream_ca.as_deref();
-            store::upstream(url, ca, args.allow_account_operations, &env).await?
-        }
-        None => {
-            let (data, synchronous) = (args.data.as_deref(), args.synchronous.into());
-            store::embedded(data, synchronous, partitions, Some(&door.to_string()), &env).await?
-        }
-    };
-    let record = record.map(|opened| opened.begin(&*env));
-    let clients = Clients::load(found.rules.clients(), &region);
-    let clients = clients.map_err(|fault| Exit::usage(fault.to_string()))?;
-    let known = reload::Known { region: region.clone(), clients: Arc::new(ArcSwap::from_pointee(clients)) };
+    let store::Opened { store, region, place, partitions } = open_store(&args, &door, &env).await?;
+    let recording = recording.map(|opened| opened.begin(&*env));
+    let served = ServedClients::load(found, &region)?;
     let in_force = banner::Rules::of(found);
     let name = former::Name::at(&door);
-    let fencing = if args.upstream.is_none() || args.only_gateway {
-        Fencing::exclusive(found.rules.fence())
-    } else {
-        Fencing::shared(found.rules.fence(), &name.to_string())
-    }
-    .carrying();
-    let limits =
-        Limits { connections: settings.connections, requests: settings.requests, ..Limits::default() };
     let acts = Arc::new(Acts::default());
     let told = Arc::clone(&acts);
-    let mut gateway = Gateway::builder(Arc::clone(&store))
+    let mut gateway = builder(&args, &configuration, &store, &name)
         .env(Arc::clone(&env))
-        .rules(found.rules.clone())
-        .fencing(fencing)
-        .limits(limits)
         .region(&region)
-        .clients(Arc::clone(&known.clients))
-        .showing_store(args.upstream.is_none())
+        .clients(Arc::clone(&served.clients))
         .automatic(Box::new(move || told.shown()))
         .metrics(recorded);
     if let Some(partitions) = partitions {
         gateway = gateway.partitions(partitions);
     }
-    if let Some(writer) = &record {
+    if let Some(writer) = &recording {
         gateway = gateway.recording(writer.recording());
     }
     let gateway = gateway.start().await.map_err(open::not_started)?;
@@ -260,105 +224,77 @@ async fn serve(args: Args) -> Result<(), Exit> {
         admin: admin.as_ref().map(|admin| admin.listener.local_addr()).transpose()?,
     };
     banner::print(&at, &region, &place, &in_force, args.output)?;
-    let (control, status) = (gateway.control().clone(), Arc::clone(gateway.status()));
-    let live = http::Live::new(settings);
+    let (control, live) = (gateway.control().clone(), http::Live::new(settings));
     let reload =
-        reload::Reload::of(sources, &read, known, control.clone(), live.clone(), Arc::clone(&env), hangups);
-    let reloading = tokio::spawn(reload.keep());
-    let (ending, clock) = (Arc::clone(&status), Arc::clone(&env));
-    let history = HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref());
-    let history = history.map(|history| {
-        history.resume(&status);
-        let keeping = tokio::spawn(history.clone().keep(Arc::clone(&status), Arc::clone(&env)));
-        (history, keeping, Arc::clone(&status))
-    });
-    let (stop, stopped) = oneshot::channel();
-    let (stop_runner, runner_stopped) = oneshot::channel();
-    // The recording ends after the last request.
-    let (stop_recording, recording_stopped) = oneshot::channel::<()>();
-    let recording = record.map(|writer| {
-        let env = Arc::clone(&env);
-        tokio::spawn(writer.keep(env, async {
-            let _ = recording_stopped.await;
-        }))
-    });
-    // The embedded store's indexes do not lag.
-    let delay = if args.upstream.is_none() { Duration::ZERO } else { INDEX_DELAY };
-    // The senders live as long as this. Reshards are given back while requests are drained.
-    let carrying = tokio::spawn(async move {
-        let stopped = async {
-            let _ = runner_stopped.await;
-        };
-        carry(store, env, control, status, acts, delay, stopped).await;
-    });
-    // Commands work on the store as clients do: they end when clients do, before the gateway leaves
-    // its store.
-    let (stop_commands, commands_stopped) = oneshot::channel::<()>();
-    let commands = socket.map(|OperatorSocket { listener, file, .. }| {
-        tokio::spawn(gateway.serve_operator(listener, async move {
-            let _ = commands_stopped.await;
-            // Before the address is free for another server, which puts its own there.
-            drop(file);
-        }))
-    });
-    // It says until the end how the gateway does.
-    let (stop_admin, admin_stopped) = oneshot::channel::<()>();
-    let operators = admin.map(|Admin { listener, access }| {
-        let stopped = async {
-            let _ = admin_stopped.await;
-        };
-        tokio::spawn(gateway.serve_admin(listener, access, stopped))
-    });
-    let serving = gateway.serve_live(listener, live, async {
-        let _ = stopped.await;
-    });
-    notify::ready();
-    let told = async {
-        let told = signals.next().await;
-        notify::stopping();
-        if told == Told::Terminate {
-            ending.stop_soon();
-            let lame_duck = clock.sleep(Duration::from_secs(args.lame_duck));
-            if let Either::Left((second, _)) = select(pin!(signals.next()), lame_duck).await {
-                return second.at_once();
-            }
-        }
-        // The registry is not compared with rules any more.
-        reloading.abort();
-        let _ = stop_commands.send(());
-        let _ = stop_runner.send(());
-        let _ = stop.send(());
-        signals.next().await.at_once()
+        Reload::of(sources, &configuration, served, control, live.clone(), Arc::clone(&env), hangups);
+    let started = Started {
+        gateway,
+        listener,
+        live,
+        reload,
+        store,
+        // The embedded store's indexes do not lag.
+        index_delay: if args.upstream.is_none() { Duration::ZERO } else { INDEX_DELAY },
+        acts,
+        history: HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref()),
+        recording,
+        socket,
+        admin,
+        env,
     };
-    let serving = async {
-        let drained = join(serving, carrying).await.0;
-        if let Some(commands) = commands {
-            let _ = commands.await;
-        }
-        if let Some((history, keeping, status)) = history {
-            // Nothing may hold the store when this ends.
-            keeping.abort();
-            let _ = keeping.await;
-            history.save(&status).await;
-        }
-        drop(stop_recording);
-        if let Some(recording) = recording {
-            let _ = recording.await;
-        }
-        drop(stop_admin);
-        if let Some(operators) = operators {
-            let _ = operators.await;
-        }
-        drained
-    };
-    match select(pin!(serving), pin!(told)).await {
-        Either::Left((true, _)) => Ok(()),
-        Either::Left((false, _)) => {
-            tracing::warn!("requests were still in flight when the time to finish them ran out");
-            Ok(())
-        }
-        Either::Right((at_once, _)) => Err(at_once),
+    if !serving::until_stopped(started, signals, Duration::from_secs(args.lame_duck)).await? {
+        tracing::warn!("requests were still in flight when the time to finish them ran out");
     }
+    Ok(())
+}
+
+/// What makes the configuration.
+fn sources(args: &Args) -> Sources {
+    Sources {
+        rules: args.rules.clone(),
+        front: args.front.clone(),
+        tls: args.tls.clone(),
+        upwards: if args.upstream.is_some() { store::upstream_connections() } else { 0 },
+        remember: remembering(args),
+        hasher: RandomState::new(),
+    }
+}
+
+/// Opens the store, whose clients will find it at `door`.
+async fn open_store(args: &Args, door: &Place, env: &Arc<dyn Env>) -> Result<store::Opened, Exit> {
+    match &args.upstream {
+        Some(url) => {
+            store::upstream(url, args.upstream_ca.as_deref(), args.allow_account_operations, env).await
+        }
+        None => {
+            let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
+            let partitions = (args.partitions == Switch::On).then_some(quotas);
+            let (data, synchronous) = (args.data.as_deref(), args.synchronous.into());
+            store::embedded(data, synchronous, partitions, Some(&door.to_string()), env).await
+        }
+    }
+}
+
+/// A gateway of that name in front of the store, with what the configuration says.
+fn builder(
+    args: &Args,
+    configuration: &Configuration,
+    store: &Arc<dyn Store>,
+    name: &former::Name,
+) -> heatsink::Builder {
+    let Configuration { found, settings, .. } = configuration;
+    let fencing = if args.upstream.is_none() || args.only_gateway {
+        Fencing::exclusive(found.rules.fence())
+    } else {
+        Fencing::shared(found.rules.fence(), &name.to_string())
+    };
+    let limits =
+        Limits { connections: settings.connections, requests: settings.requests, ..Limits::default() };
+    Gateway::builder(Arc::clone(store))
+        .rules(found.rules.clone())
+        .fencing(fencing.carrying())
+        .limits(limits)
+        .showing_store(args.upstream.is_none())
 }
 
 /// The rules of a gateway that remembers the tables of its store. What is in memory is gone with

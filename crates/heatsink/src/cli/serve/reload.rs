@@ -1,6 +1,6 @@
-//! Reads rules, clients, certificates and limits again while the server serves: at SIGHUP, and when what is
-//! in their files has changed. Kubernetes replaces files by links to other folders, which no watch
-//! on a file notices, so the contents are read.
+//! Reads rules, clients, certificates and limits again while the server serves: at SIGHUP, and when
+//! what is in their files has changed. Kubernetes replaces files by links to other folders, which no
+//! watch on a file notices, so the contents are read.
 //!
 //! A new configuration is read whole, checked whole, and put in force at once; of one that is wrong
 //! nothing is taken.
@@ -17,7 +17,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use futures::future::{Either, select};
 use heatsink_access::Clients;
-use heatsink_control::{ClientSettings, Control, StartError};
+use heatsink_control::{CheckedRules, ClientSettings, Control, StartError};
 use heatsink_env::Env;
 use heatsink_gateway::http::{Live, ServerTls, Settings};
 use metrics::{Counter, Gauge, counter, gauge};
@@ -45,7 +45,7 @@ pub struct Sources {
 }
 
 /// A configuration that was read.
-pub struct Read {
+pub struct Configuration {
     pub found: Found,
     pub settings: Settings,
     /// Those of secrets and policies of clients.
@@ -63,9 +63,21 @@ struct Contents {
 
 /// The clients of a server, which know its region.
 #[derive(Clone)]
-pub struct Known {
+pub struct ServedClients {
     pub region: String,
     pub clients: Arc<ArcSwap<Clients>>,
+}
+
+impl ServedClients {
+    /// Those that a configuration names, at a server of that region.
+    ///
+    /// # Errors
+    /// Exit 64 with file, line and what to do.
+    pub fn load(found: &Found, region: &str) -> Result<Self, Exit> {
+        let clients = Clients::load(found.rules.clients(), region);
+        let clients = clients.map_err(|fault| Exit::usage(fault.to_string()))?;
+        Ok(ServedClients { region: region.to_owned(), clients: Arc::new(ArcSwap::from_pointee(clients)) })
+    }
 }
 
 impl Sources {
@@ -73,7 +85,7 @@ impl Sources {
     ///
     /// # Errors
     /// Exit 64 with file, line and what to do.
-    pub fn read(&self, env: &dyn Env) -> Result<Read, Exit> {
+    pub fn read(&self, env: &dyn Env) -> Result<Configuration, Exit> {
         let own = self.own_contents();
         let found = (self.remember)(rules::find(self.rules.as_deref())?);
         let files = found.rules.clients().iter().flat_map(ClientSettings::files);
@@ -81,7 +93,7 @@ impl Sources {
         let contents = Contents { own, of_clients: self.hash(&files) };
         let tls = self.tls.read(env).map_err(Exit::usage)?;
         let settings = self.front.settings(tls, found.rules.limits()).map_err(Exit::usage)?;
-        Ok(Read { found, settings, files, contents })
+        Ok(Configuration { found, settings, files, contents })
     }
 
     /// What is in the files, where these are those of clients.
@@ -104,7 +116,7 @@ impl Sources {
 /// Keeps the configuration of a server that serves.
 pub struct Reload {
     sources: Arc<Sources>,
-    known: Known,
+    served: ServedClients,
     control: Control,
     live: Live,
     env: Arc<dyn Env>,
@@ -121,6 +133,13 @@ pub struct Reload {
     generations: Gauge,
     refusals: Counter,
     expires: Gauge,
+}
+
+/// A configuration that can be taken.
+struct Checked {
+    settings: Settings,
+    clients: Clients,
+    rules: CheckedRules,
 }
 
 /// Why a configuration is not taken.
@@ -143,18 +162,18 @@ impl Reload {
     /// Of a server that has just started with what `sources` say.
     pub fn of(
         sources: Sources,
-        read: &Read,
-        known: Known,
+        configuration: &Configuration,
+        served: ServedClients,
         control: Control,
         live: Live,
         env: Arc<dyn Env>,
         hangup: Signal,
     ) -> Self {
         let reload = Reload {
-            files: read.files.clone(),
-            seen: read.contents,
-            known,
-            has_rules_file: read.found.file.is_some(),
+            files: configuration.files.clone(),
+            seen: configuration.contents,
+            served,
+            has_rules_file: configuration.found.file.is_some(),
             sources: Arc::new(sources),
             control,
             live,
@@ -166,7 +185,7 @@ impl Reload {
             refusals: counter!("heatsink_config_refused_total"),
             expires: gauge!("heatsink_tls_certificate_expires_seconds"),
         };
-        reload.tell(&read.settings);
+        reload.tell(&configuration.settings);
         reload
     }
 
@@ -212,26 +231,38 @@ impl Reload {
     /// Reads, checks and takes the configuration. What is refused for good is not read again before
     /// one of its files changes.
     async fn take(&mut self, contents: Contents) -> Result<(), Refused> {
-        let (sources, env) = (Arc::clone(&self.sources), Arc::clone(&self.env));
-        let region = self.known.region.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            let read = sources.read(&*env).map_err(|error| (error.to_string(), None))?;
-            match Clients::load(read.found.rules.clients(), &region) {
-                Ok(clients) => Ok((read, clients)),
-                Err(fault) => Err((fault.to_string(), Some((read.files, read.contents)))),
-            }
-        });
-        let read = read.await.map_err(|_| Refused::NotNow("the server is stopping".to_owned()))?;
-        let (Read { found, settings, files, contents }, clients) = read.map_err(|(why, files)| {
-            match files {
-                Some((files, contents)) => (self.files, self.seen) = (files, contents),
-                None => self.seen = contents,
-            }
-            Refused::Wrong(why)
-        })?;
         let before = self.seen;
+        let checked = self.check(contents).await;
+        if let Err(Refused::NotNow(_)) = checked {
+            self.seen = before;
+        }
+        let Checked { settings, clients, rules } = checked?;
+        // Nothing is awaited here: all of it is in force at once.
+        descriptors::provide(needed(&settings) + self.sources.upwards);
+        self.generation += 1;
+        self.tell(&settings);
+        self.served.clients.store(Arc::new(clients));
+        self.control.replace_rules(rules);
+        self.live.replace(settings);
+        Ok(())
+    }
+
+    /// Reads and checks the configuration. `contents` were in its files just now.
+    async fn check(&mut self, contents: Contents) -> Result<Checked, Refused> {
+        let (sources, env) = (Arc::clone(&self.sources), Arc::clone(&self.env));
+        let region = self.served.region.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let configuration = sources.read(&*env)?;
+            let clients = Clients::load(configuration.found.rules.clients(), &region);
+            Ok::<_, Exit>((configuration, clients))
+        });
+        let read = reading.await.map_err(|_| Refused::NotNow("the server is stopping".to_owned()))?;
+        self.seen = contents;
+        let (configuration, clients) = read.map_err(|error| Refused::Wrong(error.to_string()))?;
+        let Configuration { found, settings, files, contents } = configuration;
         (self.files, self.seen) = (files, contents);
-        if self.known.clients.load().are_known() && !clients.are_known() {
+        let clients = clients.map_err(|fault| Refused::Wrong(fault.to_string()))?;
+        if self.served.clients.load().are_known() && !clients.are_known() {
             let why = "the rules name no [[client]] any more, and whoever reaches the address could do all: only a restart begins so";
             return Err(Refused::Wrong(why.to_owned()));
         }
@@ -243,20 +274,8 @@ impl Reload {
         let rules = self.control.check_rules(found.rules).await.map_err(|error| match error {
             StartError::Rules(why) => Refused::Wrong(why),
             StartError::Store(error) => Refused::NotNow(error.to_string()),
-        });
-        let rules = rules.inspect_err(|refused| {
-            if let Refused::NotNow(_) = refused {
-                self.seen = before;
-            }
         })?;
-        // All of it is checked, and nothing is awaited from here on.
-        descriptors::provide(needed(&settings) + self.sources.upwards);
-        self.generation += 1;
-        self.tell(&settings);
-        self.known.clients.store(Arc::new(clients));
-        self.control.replace_rules(rules);
-        self.live.replace(settings);
-        Ok(())
+        Ok(Checked { settings, clients, rules })
     }
 
     fn tell(&self, settings: &Settings) {

@@ -15,19 +15,19 @@ pub struct Signals {
 
 /// A signal that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum StopSignal {
     /// A person at the terminal wants it to end.
     Interrupt,
     /// What manages services wants it to end, and leads clients elsewhere.
     Terminate,
 }
 
-impl Told {
+impl StopSignal {
     /// How the process ends if it does so at once.
     pub fn at_once(self) -> Exit {
         let (name, number) = match self {
-            Told::Interrupt => ("Ctrl-C", 2),
-            Told::Terminate => ("SIGTERM", 15),
+            StopSignal::Interrupt => ("Ctrl-C", 2),
+            StopSignal::Terminate => ("SIGTERM", 15),
         };
         Exit::signalled(
             number,
@@ -46,10 +46,10 @@ impl Signals {
     }
 
     /// Resolves at the next signal.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> StopSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Told::Interrupt,
-            _ = self.terminate.recv() => Told::Terminate,
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
         }
     }
 }
