@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use heatsink_access::Caller;
 use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Error, Operation, Origin, wire};
 use heatsink_env::{Env, MonotonicInstant};
@@ -75,6 +76,18 @@ impl Planner {
                 self.env.sleep(HELD_LOOK).await;
             }
         }
+    }
+
+    /// The plan of a client's `ListTables`, which shows it the tables that it may see. It depends
+    /// on no layout.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    pub(crate) fn list_tables_of(&self, caller: &Caller, body: &Bytes) -> Result<Planned<'static>, Error> {
+        let caller = caller.clone();
+        let plan = self.router.list_tables(body, move |name| caller.may_see(name))?;
+        let mut prepared = Prepared::default();
+        Ok(Planned { names: Vec::new(), plan, pass: prepared.pass(&self.control), prepared })
     }
 
     /// The plan of a request. One that depends on a key about to move has the lease that it needs.

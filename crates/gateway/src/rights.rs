@@ -1,10 +1,11 @@
-//! Whether a client may do what it asks for, and what of an answer it may see.
+//! Whether a client may do what it asks for.
 //!
 //! Judged on logical keys, before anything is planned: IAM behind the gateway would see physical
 //! ones. What a judgement needs to know of a table, its partition key above all, is asked of the
 //! store and kept for some seconds.
 //!
-//! Not here: what rights say (`heatsink-access`), who asks (`http::front`).
+//! Not here: what rights say (`heatsink-access`), who asks (`http::front`), which tables a client is
+//! shown (`planner`).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +15,6 @@ use bytes::Bytes;
 use heatsink_access::{Caller, TableFacts};
 use heatsink_dynamo::{Code, Error, IndexSchema, Operation, TableSchema, json};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_route::names_of_page;
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -27,9 +27,6 @@ const KEPT: Duration = Duration::from_secs(5);
 
 /// Facts of so many tables are kept; beyond them all are forgotten.
 const MOST: usize = 1_000;
-
-/// The most names that one page of `ListTables` has (AWS API reference).
-const PAGE: usize = 100;
 
 /// The most characters of a transaction's token (service model 2012-08-10).
 const TOKEN: usize = 36;
@@ -122,51 +119,4 @@ pub(crate) fn with_own_token(caller: &Caller, operation: Operation, body: Bytes)
     let own: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).take(TOKEN / 2).collect();
     let own = Json::String(own).to_string();
     json::splice_members(&body, &[("ClientRequestToken", Some(own.as_bytes()))]).map_or(body, Bytes::from)
-}
-
-/// A walk through the pages of `ListTables` that keeps what a client may see. A page is filled up
-/// from the next ones: a name that is not shown stands in no cursor either.
-pub(crate) struct VisibleTables<'a> {
-    caller: &'a Caller,
-    limit: usize,
-    names: Vec<String>,
-}
-
-/// What is next in such a walk.
-pub(crate) enum Next {
-    Ask(Bytes),
-    Done(Bytes),
-}
-
-impl<'a> VisibleTables<'a> {
-    /// A walk for that request. What is wrong with its limit is the store's to refuse.
-    pub(crate) fn new(caller: &'a Caller, body: &[u8]) -> Self {
-        let limit = names_of_page(json::member(body, "Limit").ok().flatten());
-        VisibleTables { caller, limit, names: Vec::new() }
-    }
-
-    /// Takes a page.
-    ///
-    /// # Errors
-    /// `InternalServerError` for what is none.
-    pub(crate) fn take(&mut self, page: &[u8]) -> Result<Next, Error> {
-        let unreadable = |_| Error::internal("The store's answer to ListTables cannot be read");
-        let page: Json = serde_json::from_slice(page).map_err(unreadable)?;
-        let names = page["TableNames"].as_array().into_iter().flatten().filter_map(Json::as_str);
-        self.names.extend(names.filter(|name| self.caller.may_see(name)).map(str::to_owned));
-        let last = page["LastEvaluatedTableName"].as_str();
-        let answer = match last {
-            // One more than fits shows that there is more.
-            Some(last) if self.names.len() <= self.limit => {
-                let next = json!({ "ExclusiveStartTableName": last, "Limit": PAGE });
-                return Ok(Next::Ask(Bytes::from(next.to_string())));
-            }
-            _ if self.names.len() > self.limit => {
-                self.names.truncate(self.limit);
-                json!({ "TableNames": self.names, "LastEvaluatedTableName": self.names.last() })
-            }
-            _ => json!({ "TableNames": self.names }),
-        };
-        Ok(Next::Done(Bytes::from(answer.to_string())))
-    }
 }

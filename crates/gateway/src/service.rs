@@ -24,7 +24,7 @@ use crate::heat::{CountedCalls, DrawnRequest, Figures, Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::metrics::Metrics;
 use crate::planner::{Planned, Planner};
-use crate::rights::{self, Next, Rights, VisibleTables};
+use crate::rights::{self, Rights};
 use crate::send::{Sender, send, send_counted};
 use crate::sent::Sent;
 use crate::{access_log, blocking, missing_table_statements, spans};
@@ -185,7 +185,7 @@ impl Service {
         answer
     }
 
-    /// A request as its caller may ask it, and the answer as that may be seen.
+    /// A request as its caller may ask it.
     async fn answer_caller(
         &self,
         operation: Operation,
@@ -196,17 +196,6 @@ impl Service {
         let Some(caller) = caller else { return self.answer_whole(operation, body, sent, None).await };
         let body = rights::with_own_token(caller, operation, body);
         let restricted = Some(caller).filter(|caller| caller.is_restricted());
-        if let (Some(caller), Operation::ListTables) = (restricted, operation) {
-            let mut visible = VisibleTables::new(caller, &body);
-            let mut asked = body;
-            loop {
-                let page = Box::pin(self.answer_whole(operation, asked, sent, restricted)).await?;
-                match visible.take(&page.body)? {
-                    Next::Ask(next) => asked = next,
-                    Next::Done(body) => return Ok(Answer { body, ..page }),
-                }
-            }
-        }
         self.answer_whole(operation, body, sent, restricted).await
     }
 
@@ -275,7 +264,10 @@ impl Service {
         if !operation.touches_items() && !sent.begin() {
             return Err(given_up());
         }
-        let planned = self.planner.plan_when_due(operation, &body, begun + self.limits.request).await;
+        let planned = match caller {
+            Some(caller) if operation == Operation::ListTables => self.planner.list_tables_of(caller, &body),
+            _ => self.planner.plan_when_due(operation, &body, begun + self.limits.request).await,
+        };
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         // From here on its client cannot be told any more that nothing was done.

@@ -5,14 +5,14 @@
 //! carries out its physical calls.
 //!
 //! One module per kind of request: `items` (what primary keys name), `scan`, `query`, `partiql`,
-//! `streams`, `hidden`. Strategies whose items do not lie in one slot each have a folder:
-//! `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an item lies,
-//! its key physical and logical), `splice` (a body with a few places changed), `answer` (answers
-//! made logical), `collection` (what all reads of many items share), `cursor` (what a cursor
-//! holds), `layout_cursor` (cursors that say a layout), `identity` (which item something is of),
-//! `fragments` (physical keys of an item; what counters write to theirs), `moving_item`, `context`
-//! (what one planning knows and learns), `learned` and `shared` (what all plans of one router
-//! share). Keys that move pass through `moving`.
+//! `streams`, `list_tables`, `hidden`. Strategies whose items do not lie in one slot each have a
+//! folder: `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an
+//! item lies, its key physical and logical), `splice` (a body with a few places changed), `answer`
+//! (answers made logical), `collection` (what all reads of many items share), `cursor` (what a
+//! cursor holds), `layout_cursor` (cursors that say a layout), `identity` (which item something is
+//! of), `fragments` (physical keys of an item; what counters write to theirs), `moving_item`,
+//! `context` (what one planning knows and learns), `learned` and `shared` (what all plans of one
+//! router share). Keys that move pass through `moving`.
 
 mod answer;
 mod assigned;
@@ -34,6 +34,7 @@ mod key;
 mod layout_cursor;
 mod learned;
 mod legacy;
+mod list_tables;
 mod moving;
 mod moving_item;
 mod partiql;
@@ -51,7 +52,6 @@ mod streams;
 mod tables;
 
 pub use calls::{Answer, Calls, PhysicalCall, Round, Take, Target};
-pub use hidden::names_of_page;
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
 pub use refusal::name_rules;
 pub use router::Router;

@@ -16,7 +16,9 @@ use crate::items::{batch, transact};
 use crate::layout_cursor::{Bare, Unlaid};
 use crate::request::Request;
 use crate::shared::{ItemPlanner, Shared};
-use crate::{Plan, counter, hidden, layout_cursor, moving, partiql, query, scan, streams, tables_of};
+use crate::{
+    Plan, counter, hidden, layout_cursor, list_tables, moving, partiql, query, scan, streams, tables_of,
+};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug)]
@@ -79,7 +81,7 @@ impl Router {
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
         if operation == Operation::ListTables {
-            return hidden::list_tables(body, &self.hidden);
+            return self.list_tables(body, |_| true);
         }
         if let Some(hidden) = tables.iter().find(|name| is_one_of(name, &self.hidden)) {
             return Err(hidden::refuse(operation, hidden));
@@ -134,6 +136,20 @@ impl Router {
             _ => plan(&request)?,
         };
         Ok(layout_cursor::kept(plan, operation, &schema, bare))
+    }
+
+    /// The plan of `ListTables` for a client that sees the tables that `sees` says, of those that
+    /// are not hidden.
+    ///
+    /// # Errors
+    /// `SerializationException` for a body that is no JSON object, or that has a member twice.
+    pub fn list_tables(
+        &self,
+        body: &Bytes,
+        sees: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Result<Plan, Error> {
+        let hidden = Arc::clone(&self.hidden);
+        list_tables::plan(body, move |name| !hidden.iter().any(|hidden| hidden == name) && sees(name))
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use common::{Fixed, answered, json, plan, run, sent};
 use heatsink_dynamo::{Code, Error, Operation};
@@ -197,6 +199,59 @@ fn listing_tables_leaves_hidden_ones_out_whatever_the_page() {
     let failed = run(plan(Operation::ListTables, "{}").unwrap(), |_, _| Err(Error::internal("down")));
     assert_eq!(failed.unwrap_err().message.as_deref(), Some("down"));
     assert_eq!(sent(Operation::ListTables, r#"{"Limit":0}"#), r#"{"Limit":0}"#);
+}
+
+/// Names of tables, the one of them that is hidden, and those that somebody sees.
+fn seen_tables() -> impl Strategy<Value = (BTreeSet<String>, Option<String>, BTreeSet<String>)> {
+    let name = |number: usize| format!("table{number:03}");
+    (0_usize..260, 0.0..=1.0)
+        .prop_flat_map(move |(count, seen)| {
+            (prop::collection::vec(prop::bool::weighted(seen), count), prop::option::of(0..count.max(1)))
+        })
+        .prop_map(move |(seen, hidden)| {
+            let all = (0..seen.len()).map(name).collect();
+            let shown = (0..seen.len()).filter(|number| seen[*number]).map(name).collect();
+            (all, hidden.map(name), shown)
+        })
+}
+
+proptest! {
+    #[test]
+    fn listing_tables_shows_each_that_someone_sees_once_whatever_the_page(
+        (stored, hidden, seen) in seen_tables(),
+        limit in prop::option::of(prop_oneof![1_usize..8, 8_usize..=100]),
+        start in prop::option::of(0_usize..300),
+    ) {
+        let stored: Vec<&str> = stored.iter().map(String::as_str).collect();
+        let router = Router::new().hiding(hidden.iter().cloned().collect());
+        let start = start.map(|number| format!("table{number:03}"));
+        let wanted: Vec<&String> = seen
+            .iter()
+            .filter(|name| Some(*name) != hidden.as_ref() && start.as_ref().is_none_or(|start| *name > start))
+            .collect();
+        let (mut shown, mut cursor) = (Vec::<String>::new(), start);
+        loop {
+            let mut request = serde_json::Map::new();
+            request.extend(limit.map(|limit| ("Limit".to_owned(), limit.into())));
+            request.extend(cursor.take().map(|name| ("ExclusiveStartTableName".to_owned(), name.into())));
+            let body = Bytes::from(serde_json::Value::Object(request).to_string());
+            let sees = seen.clone();
+            let plan = router.list_tables(&body, move |name| sees.contains(name)).unwrap();
+            let page = json(&run(plan, |_, body| Ok(list(&stored, body))).unwrap());
+            let names = page["TableNames"].as_array().unwrap();
+            shown.extend(names.iter().map(|name| name.as_str().unwrap().to_owned()));
+            let Some(last) = page.get("LastEvaluatedTableName") else {
+                prop_assert!(names.len() <= limit.unwrap_or(100));
+                break;
+            };
+            // A page that is followed by another one is full, and a name follows it.
+            prop_assert_eq!(names.len(), limit.unwrap_or(100));
+            prop_assert_eq!(Some(last), names.last());
+            prop_assert!(shown.len() < wanted.len());
+            cursor = shown.last().cloned();
+        }
+        prop_assert_eq!(shown.iter().collect::<Vec<_>>(), wanted);
+    }
 }
 
 #[test]

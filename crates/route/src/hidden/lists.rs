@@ -4,7 +4,7 @@
 //! An entry is taken out of the page that the store gives. So a page can hold fewer entries than
 //! its limit, as DynamoDB's own pages can; its cursor is the store's.
 //!
-//! Not here: `ListTables`, whose pages clients expect to be full.
+//! Not here: `ListTables`, whose pages clients expect to be full (`list_tables`).
 
 use std::sync::Arc;
 
