@@ -289,6 +289,22 @@ mod tests {
         };
         let fates = fates(&pieces, 1_000.0, load);
         assert_eq!(fates.iter().map(|fate| fate.leaves).collect::<Vec<_>>(), [false, true, true]);
-        assert!((fates[1].beside - 700.0).abs() < 1e-9, "{fates:?}");
+        // 28.6 % of 1,400.6 units are refused.
+        assert!((fates[1].beside - 700.0).abs() < 1.0, "{fates:?}");
+    }
+
+    #[test]
+    fn what_was_counted_roughly_is_fitted_to_its_partition() {
+        let load = |_| PartitionLoad { all: 1_200.0, cool: 100.0 };
+        let fate = |most| {
+            let rough = Piece { partition: Some(3), most_units: Some(most), ..piece(0, 800.0, 0.2) };
+            fates(&[rough], 1_000.0, load)[0]
+        };
+        // 1,250 units are asked for, of which all but the 100 may be its own.
+        let grows = fate(1_300.0);
+        assert!(grows.grows && !grows.leaves && (grows.beside - 100.0).abs() < 1e-9, "{grows:?}");
+        // It certainly has 820 at most: others disturb it.
+        let leaves = fate(820.0);
+        assert!(leaves.leaves && !leaves.grows && (leaves.beside - 430.0).abs() < 1e-9, "{leaves:?}");
     }
 }
