@@ -37,9 +37,13 @@ const ADVICE = {
   command: 'heatsink reshard start Leaderboards game_x --shards 16 --wait',
 };
 
+/** Who makes the heat: an older gateway tells none of them. */
+const CLIENTS = [{ client: 'team1', share_percent: 83.4 }, { client: 'reports', share_percent: 9 }];
+const hostile = (name) => [{ client: name, share_percent: 71 }];
+
 const automatic = (now) => ({
   mode: 'auto',
-  left_alone: [{ table: 'Chat', index: 'by_room', key: 'room#1', reason: 'index-values-off', sentence: 'Values of indexes may not be spread: index_values is not set', since_ms: now - 41_000 }],
+  left_alone: [{ table: 'Chat', index: 'by_room', key: 'room#1', reason: 'index-values-off', sentence: 'Values of indexes may not be spread: index_values is not set', since_ms: now - 41_000, clients: hostile(HOSTILE[2]) }],
   decisions: [{ at_ms: now - 9_000, table: 'Leaderboards', key: HOSTILE[0], what: '16 shards', sentence: 'It takes 4,812 write units a second', outcome: 'asked for' }],
 });
 
@@ -49,12 +53,12 @@ export function heat(state = 'burning') {
   const burned = state === 'burning' ? { from_ms: now - 130_000, to_ms: now } : { from_ms: now - 140_000, to_ms: now - 20_000 };
   if (state === 'idle') return { ...base, parts: [] };
   const viral = state === 'burning'
-    ? key('game_x', 4812, { throttled_per_s: 2983, growing_sort_share: 0.82, advice: ADVICE, burned })
+    ? key('game_x', 4812, { throttled_per_s: 2983, growing_sort_share: 0.82, advice: ADVICE, burned, clients: CLIENTS })
     : key('game_x', 4812, { shards: 16, growing_sort_share: 0.82, burned: state === 'burned' ? burned : null });
   return {
     ...base,
     parts: [
-      part({ throttled_per_s: viral.throttled_per_s, keys: [viral, ...HOSTILE.map((name, i) => key(name, 300 - 20 * i)), key('game_y', 212), key('', 20)] }),
+      part({ throttled_per_s: viral.throttled_per_s, keys: [viral, ...HOSTILE.map((name, i) => key(name, 300 - 20 * i, { clients: hostile(name) })), key('game_y', 212), key('', 20)] }),
       part({ kind: 'read', units_per_s: 1260, requests_per_s: 640, keys: [key('game_x', 1150, { requests_per_s: 600, same_page_share: 0.93 })] }),
       part({ table: 'Chat', index: 'by_room', units_per_s: 310, requests_per_s: 310, keys: [key('room#1', 96, { largest_item_bytes: 91_000 }), { ...key('', 41), key: { N: '42' } }] }),
     ],

@@ -45,13 +45,13 @@ describe('the page', { timeout: 300_000 }, () => {
     const { page } = await visit();
     await page.locator('#diagnosis.burning').waitFor();
     assert.equal(await page.locator('#diagnosis').textContent(),
-      'game_x burns, for 2 min: 62 % of its writes on table Leaderboards are refused. It takes 4,812 write units/s; one partition gives 1,000.');
+      'game_x burns, for 2 min: 62 % of its writes on table Leaderboards are refused. It takes 4,812 write units/s, mostly by team1 (83 %); one partition gives 1,000.');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.locator('#advice .copy').nth(1).click();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'heatsink reshard start Leaderboards game_x --shards 16 --wait');
     await page.locator('#advice .copy').first().click();
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^\[\[rule\]\]\ntable +=/);
-    assert.match(await page.locator('#keys tbody tr').first().textContent(), /game_x.*4,812 ± 17.*481 %.*62 %/);
+    assert.match(await page.locator('#keys tbody tr').first().textContent(), /game_x.*4,812 ± 17.*481 %.*62 %.*mostly by team1 \(83 %\); 82 % of its sort keys only grow/);
     assert.match(await page.locator('#reshards tbody tr').textContent(), /game_x.*Leaderboards.*16.*31,200 of about 48,000 items.*phase MOVE/);
     await page.locator('.tile').nth(23).waitFor();
     assert.equal(await page.locator('.tile.throttled').count(), 1);
@@ -74,7 +74,7 @@ describe('the page', { timeout: 300_000 }, () => {
     assert.equal(await page.locator('#diagnosis').textContent(), 'Nothing burns now. game_x of table Leaderboards last burned 20 s ago, for 2 min.');
     assert.match(await page.locator('#keys tbody tr').first().textContent(), /game_x.*last burned 20 s ago, for 2 min/);
     assert.equal(await page.locator('#automatic-note').textContent(), 'On.');
-    assert.match(await page.locator('#automatic tbody tr').first().textContent(), /room#1 of Chat \/ by_room.*41 s.*index_values is not set/);
+    assert.match(await page.locator('#automatic tbody tr').first().textContent(), /room#1 of Chat \/ by_room.*41 s.*index_values is not set; mostly by red \\x1b\[31malert.*\(71 %\)/);
     assert.match(await page.locator('#automatic tbody tr').nth(1).textContent(), /9 s.*16 shards.*asked for.*4,812 write units/);
     const off = await visit({ heat: () => ({ ...canned.heat(), automatic: { mode: 'off' } }) });
     await off.page.getByText('Off: no [[automatic]] section lets this gateway change anything.').waitFor();
@@ -119,6 +119,8 @@ describe('the page', { timeout: 300_000 }, () => {
       'invoice_\\u{202e}fdp.exe', 'zero\\u{200b}width\\u{2066}isolated\\u{2069}', '\\\\x1b is not an escape', '__proto__']) {
       assert.ok(shown.includes(text), `${text} in ${JSON.stringify(shown)}`);
     }
+    const by = await page.locator('#keys tbody td.wide').allTextContents();
+    for (const text of ['mostly by invoice_\\u{202e}fdp.exe (71 %)', 'mostly by __proto__ (71 %)']) assert.ok(by.includes(text), `${text} in ${JSON.stringify(by)}`);
     const text = await page.evaluate(() => document.body.innerText);
     assert.doesNotMatch(text, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/);
     assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main svg, main script, main b[onload]').length), 0);

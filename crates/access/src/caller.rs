@@ -45,6 +45,11 @@ impl Caller {
         &self.id
     }
 
+    /// The same, to be kept without a copy.
+    pub fn shared_id(&self) -> &Arc<str> {
+        &self.id
+    }
+
     /// Whether anything is denied to it.
     pub fn is_restricted(&self) -> bool {
         self.rights.is_some()

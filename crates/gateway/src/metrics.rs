@@ -6,12 +6,13 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use heatsink_access::Caller;
 use heatsink_dynamo::{Code, Error, Fault, Operation};
 use heatsink_route::Plan;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
-/// Outcomes of a request, as the label `outcome` names them.
-const OUTCOMES: [&str; 4] = ["ok", "throttled", "client_error", "server_error"];
+use crate::client_metrics::{AskedUnits, ClientMetrics};
+use crate::outcome::{OUTCOMES, outcome};
 
 /// Plans that are carried out, as the label `plan` names them.
 const PLANS: [&str; 3] = ["forward", "single", "scatter"];
@@ -38,6 +39,7 @@ pub(crate) struct Metrics {
     too_costly: Counter,
     unplanned: Counter,
     denied: Counter,
+    clients: ClientMetrics,
 }
 
 impl Metrics {
@@ -58,17 +60,16 @@ impl Metrics {
             too_costly: counter!("heatsink_too_costly_requests_total"),
             unplanned: plan("refused"),
             denied: counter!("heatsink_refused_total", "limit" => "rights"),
+            clients: ClientMetrics::default(),
         }
     }
 
-    /// A request was answered.
-    pub(crate) fn answered(&self, operation: Operation, error: Option<&Error>) {
-        let outcome = match error {
-            None => 0,
-            Some(error) if error.fault() == Fault::Server => 3,
-            Some(error) if error.retryable() => 1,
-            Some(_) => 2,
-        };
+    /// A request was answered. `caller`: whose it was, where clients are known.
+    pub(crate) fn answered(&self, operation: Operation, caller: Option<&Caller>, error: Option<&Error>) {
+        let outcome = outcome(error);
+        if let Some(caller) = caller {
+            self.clients.answered(caller, outcome);
+        }
         if let Some(counters) = self.requests.get(operation as usize) {
             counters[outcome].increment(1);
         }
@@ -104,11 +105,19 @@ impl Metrics {
     }
 
     /// A request was refused before it was planned: its client may not do it, or it cannot be judged.
-    pub(crate) fn unjudged(&self, error: &Error) {
+    pub(crate) fn unjudged(&self, caller: &Caller, error: &Error) {
         match error.code {
-            Code::AccessDeniedException => self.denied.increment(1),
+            Code::AccessDeniedException => {
+                self.denied.increment(1);
+                self.clients.denied(caller);
+            }
             _ => self.unplanned(error),
         }
+    }
+
+    /// A request of a client was counted, and stands for that.
+    pub(crate) fn asked(&self, caller: &Caller, asked: &AskedUnits) {
+        self.clients.asked(caller, asked);
     }
 
     /// A plan has ended, after this many physical calls without retries.

@@ -163,7 +163,7 @@ impl Service {
             // Apart, as above.
             Some(_) => Box::pin(self.answer_caller(operation, body, sent, caller)).await,
         };
-        self.metrics.answered(operation, answer.as_ref().err());
+        self.metrics.answered(operation, caller, answer.as_ref().err());
         answer
     }
 
@@ -177,7 +177,7 @@ impl Service {
         let begun = self.planner.env.now();
         let answer =
             spans::request(operation, self.answer_caller(operation, body.clone(), sent, caller)).await;
-        self.metrics.answered(operation, answer.as_ref().err());
+        self.metrics.answered(operation, caller, answer.as_ref().err());
         if access_log::is_on() {
             let took = self.planner.env.now().since(begun);
             access_log::line(operation, &body, caller, &answer, took);
@@ -195,12 +195,10 @@ impl Service {
     ) -> Result<Answer, Error> {
         let Some(caller) = caller else { return self.answer_whole(operation, body, sent, None).await };
         let body = rights::with_own_token(caller, operation, body);
-        let restricted = Some(caller).filter(|caller| caller.is_restricted());
-        self.answer_whole(operation, body, sent, restricted).await
+        self.answer_whole(operation, body, sent, Some(caller)).await
     }
 
-    /// A request, and of a batch of statements those that can be carried out. `caller`: who may not
-    /// do all.
+    /// A request, and of a batch of statements those that can be carried out.
     async fn answer_whole(
         &self,
         operation: Operation,
@@ -252,10 +250,10 @@ impl Service {
         // Authorize. Who asks follows from headers (`http::front`), and a caller in this process is
         // trusted. What a client may do with the tables of its request is judged here, before the
         // plan: on the logical keys that it names.
-        if let Some(caller) = caller {
+        if let Some(caller) = caller.filter(|caller| caller.is_restricted()) {
             let store = &*self.planner.store;
             let judged = Box::pin(self.rights.check(caller, store, env, operation, &body)).await;
-            judged.inspect_err(|error| self.metrics.unjudged(error))?;
+            judged.inspect_err(|error| self.metrics.unjudged(caller, error))?;
         }
 
         // Plan. Before anything is sent: a wrong request costs the store nothing, and the pass that
@@ -265,7 +263,9 @@ impl Service {
             return Err(given_up());
         }
         let planned = match caller {
-            Some(caller) if operation == Operation::ListTables => self.planner.list_tables_of(caller, &body),
+            Some(caller) if operation == Operation::ListTables && caller.is_restricted() => {
+                self.planner.list_tables_of(caller, &body)
+            }
             _ => self.planner.plan_when_due(operation, &body, begun + self.limits.request).await,
         };
         let Planned { names, plan, pass, prepared } =
@@ -317,7 +317,9 @@ impl Service {
         let ended = env.now();
         self.metrics.took(operation, kind, ended.since(begun));
         if let Some(drawn) = drawn {
-            self.heat.count(drawn, (operation, &body), &answer, &figures, env);
+            let client = caller.map(Caller::shared_id);
+            let asked = self.heat.count(drawn, (operation, &body), &answer, &figures, client, env);
+            caller.into_iter().for_each(|caller| self.metrics.asked(caller, &asked));
         }
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
         if gone || !operation.touches_items() {

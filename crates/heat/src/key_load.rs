@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::advice::Observed;
+use crate::client_load::{ClientLoads, ClientShare};
 use crate::detect::{Drawn, KeyHeat, Kind, Refusals};
 
 /// The most items of a page that are reckoned with.
@@ -148,6 +149,10 @@ pub struct KeyLoad {
     pub added: f64,
     /// Which share of the reads equalled the read before.
     pub same_page: f64,
+    /// The clients that make the most of it; none where they are not known. Older gateways do not
+    /// tell them.
+    #[serde(default, skip_serializing_if = "ClientLoads::is_empty")]
+    pub clients: ClientLoads,
 }
 
 impl KeyLoad {
@@ -173,6 +178,7 @@ impl KeyLoad {
         self.queries += other.queries;
         self.page = self.page.max(other.page);
         self.item_bytes = self.item_bytes.max(other.item_bytes);
+        self.clients.add(&other.clients);
     }
 
     fn add_slot(&mut self, other: &SlotLoad) {
@@ -212,6 +218,7 @@ impl KeyLoad {
             gets: self.gets * factor,
             slots: self.slots.iter().map(|slot| slot.times(factor)).collect(),
             queries: self.queries * factor,
+            clients: self.clients.times(factor),
             ..self.clone()
         }
     }
@@ -239,6 +246,11 @@ impl KeyLoad {
         }
     }
 
+    /// The shares of its clients in all its units.
+    pub fn client_shares(&self) -> Vec<ClientShare> {
+        self.clients.shares(self.writes + self.reads)
+    }
+
     /// The units at least.
     pub fn least(&self, kind: Kind) -> f64 {
         (self.units(kind) - self.drawn(kind).below()).max(0.0)
@@ -262,7 +274,7 @@ impl KeyLoad {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the range")]
     pub fn take(&mut self, kind: Kind, heat: &KeyHeat) {
         // What may be another key's is not this one's.
-        let units = (heat.units_per_s - heat.error_units_per_s).max(0.0);
+        let units = heat.own_units_per_s();
         self.requests += heat.requests_per_s;
         // A share is that of the requests that were counted, each for one: one that is drawn and
         // stands for many would drown those that are all counted at a window's begin.
@@ -287,6 +299,7 @@ impl KeyLoad {
             });
         }
         self.item_bytes = self.item_bytes.max(heat.largest_item_bytes);
+        self.clients.add(&ClientLoads::from(&*heat.clients));
         match kind {
             Kind::Write => {
                 (self.writes, self.writes_drawn) = (units, heat.drawn);

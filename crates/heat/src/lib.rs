@@ -6,6 +6,7 @@
 
 pub mod advice;
 pub mod audit;
+mod client_load;
 pub mod costs;
 mod crowding;
 pub mod detect;
@@ -17,6 +18,7 @@ pub mod policy;
 mod recent;
 mod shards;
 
+pub use client_load::{ClientLoad, ClientLoads, ClientShare};
 pub use crowding::{sharing_a_partition, some_partition_holds};
 pub use key_load::{KeyLoad, Refused, SlotLoad};
 pub use loads::{TOLD_KEYS, all_loads, shardable_loads};

@@ -19,6 +19,7 @@ use super::accesses::{self, Answered, Finding, Found, most_items};
 use super::counted::DrawnRequest;
 use super::recording::Recording;
 use super::tables::Tables;
+use crate::client_metrics::AskedUnits;
 
 /// The most keys of a part that are shown.
 const KEYS: usize = 100;
@@ -114,7 +115,8 @@ impl Heat {
     }
 
     /// Counts a request that was drawn, once it is answered. `figures`: what the store says that
-    /// its calls cost.
+    /// its calls cost. `client`: whose it is, where clients are known; only then it tells what
+    /// the request stands for.
     #[inline(never)]
     #[cold]
     pub(crate) fn count(
@@ -123,10 +125,12 @@ impl Heat {
         (operation, body): (Operation, &[u8]),
         answer: &Result<Answer, Error>,
         figures: &[Bytes],
+        client: Option<&Arc<str>>,
         env: &dyn Env,
-    ) {
+    ) -> AskedUnits {
+        let mut asked = AskedUnits::default();
         if chosen.is_empty() {
-            return;
+            return asked;
         }
         let now = env.now();
         let answer = answer.as_ref().map(|answer| &*answer.body);
@@ -134,7 +138,7 @@ impl Heat {
         let request = Answered { operation, body, answer, asked: asks, figures };
         let found = self.find(request, chosen, now, recording.is_some());
         if found.is_empty() && draw.weight() > 1 {
-            return;
+            return asked;
         }
         let weight = draw.weight();
         let mut counted = self.lock();
@@ -144,7 +148,10 @@ impl Heat {
             let Found { part, cost, outcome, is_page, .. } = *one;
             let key = one.key.as_ref().map(|(kind, text)| Key { kind: *kind, text: text.as_bytes() });
             let Cost { units, deviation } = cost;
-            let access = Access { key, units, deviation, is_page, weight, outcome };
+            let access = Access { key, units, deviation, is_page, weight, outcome, client };
+            if let Some(part) = client.and_then(|_| detector.name(part)) {
+                asked.add(part.kind, &access);
+            }
             if let Some(signs) = detector.count(millis(now), part, &access) {
                 signs.item(one.item);
                 one.adds.into_iter().for_each(|adds| signs.adds(adds));
@@ -162,6 +169,7 @@ impl Heat {
             drop(counted);
             recording.add(now, weight, &found, &parts, &self.tables);
         }
+        asked
     }
 
     /// A table was created, changed or deleted: its keys are asked for again.

@@ -62,6 +62,7 @@ fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts, burned: Option<B
         "largest_item_bytes": (key.largest_item_bytes > 0).then_some(key.largest_item_bytes),
         "same_page_share": key.same_page_share,
         "burned": burned.map(ShownBurned::of),
+        "clients": key.client_shares(),
     })
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
+mod by_client;
 mod carrier;
 mod client;
 mod crowd;

@@ -26,11 +26,17 @@ fn clients(secrets: [&str; 2]) -> Clients {
 }
 
 /// The same, with these lines in each section.
-fn clients_with(secrets: [&str; 2], more: &str) -> Clients {
-    let folder = std::env::temp_dir().join(format!("heatsink-signed-{}-{}", std::process::id(), secrets[0]));
+pub fn clients_with(secrets: [&str; 2], more: &str) -> Clients {
+    let both = ["orders", "reports"].into_iter().zip(secrets);
+    clients_of(&both.map(|(id, secret)| (id.to_owned(), secret)).collect::<Vec<_>>(), more)
+}
+
+/// Clients of these ids with these secrets, the first one like no other test's.
+pub fn clients_of(all: &[(String, &str)], more: &str) -> Clients {
+    let folder = std::env::temp_dir().join(format!("heatsink-signed-{}-{}", std::process::id(), all[0].1));
     std::fs::create_dir_all(&folder).unwrap();
     let mut text = String::new();
-    for (id, secret) in ["orders", "reports"].into_iter().zip(secrets) {
+    for (id, secret) in all {
         let file = folder.join(id);
         std::fs::write(&file, secret).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -61,7 +67,7 @@ fn known() -> Arc<ArcSwap<Clients>> {
 }
 
 /// A request that is signed, with more lines in its head.
-fn signed(target: &str, key: (&str, &str), body: &[u8], more: &str) -> Vec<u8> {
+pub fn signed(target: &str, key: (&str, &str), body: &[u8], more: &str) -> Vec<u8> {
     let now = RealEnv.unix_millis();
     let target = format!("DynamoDB_20120810.{target}");
     let signed = SigningKey::derive(key.0, key.1, None, REGION, now).sign("localhost", &target, body, now);

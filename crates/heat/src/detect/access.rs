@@ -1,5 +1,7 @@
 //! What is counted: accesses, and what became of them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::key::Key;
@@ -75,10 +77,20 @@ pub struct Access<'a> {
     pub weight: u32,
     /// What became of it.
     pub outcome: Outcome,
+    /// Who asks for it; `None` where clients are not known.
+    pub client: Option<&'a Arc<str>>,
 }
 
 impl Default for Access<'_> {
     fn default() -> Self {
-        Access { key: None, units: 0, deviation: 0, is_page: false, weight: 1, outcome: Outcome::Done }
+        Access {
+            key: None,
+            units: 0,
+            deviation: 0,
+            is_page: false,
+            weight: 1,
+            outcome: Outcome::Done,
+            client: None,
+        }
     }
 }

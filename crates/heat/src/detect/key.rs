@@ -71,7 +71,7 @@ pub struct ShownKey {
     pub text: String,
 }
 
-/// The bytes that counters and keys may still take.
+/// The bytes that counters, keys and clients may still take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room(pub(super) usize);
 

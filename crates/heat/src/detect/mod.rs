@@ -10,6 +10,7 @@
 
 mod access;
 mod bounds;
+mod clients;
 mod key;
 mod part;
 mod refusals;
@@ -27,10 +28,11 @@ use foldhash::fast::FixedState;
 
 pub use access::{Access, Kind, Outcome};
 pub use bounds::Drawn;
+pub use clients::CLIENTS;
 pub use key::{Key, ShownKey};
 pub use part::PartName;
 pub use refusals::{Refusals, RefusedRates};
-pub use report::{KeyHeat, PartHeat, ShardHeat};
+pub use report::{ClientHeat, KeyHeat, PartHeat, ShardHeat};
 pub use shards::SHARDS;
 pub use signs::Signs;
 
@@ -47,8 +49,8 @@ pub const COUNTERS: usize = 1_000;
 pub const WINDOW: u64 = 1_000;
 /// The most parts that are counted apart. What is beyond them is counted together.
 pub const PARTS: usize = 512;
-/// The most bytes that counters and keys take, beyond the first few counters of every part (3 MB if
-/// there are as many parts as there may be).
+/// The most bytes that counters, keys and clients take, beyond the first few counters of every part
+/// (3 MB if there are as many parts as there may be).
 pub const BYTES: usize = 9 << 20;
 
 /// A part of a [`Detector`].
@@ -229,7 +231,7 @@ impl Detector {
             .collect()
     }
 
-    /// The bytes that counters and keys take, beyond the first few counters of every part.
+    /// The bytes that counters, keys and clients take, beyond the first few counters of every part.
     pub fn bytes(&self) -> usize {
         self.bytes - self.room.0
     }

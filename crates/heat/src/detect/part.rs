@@ -63,7 +63,7 @@ impl Part {
         hash: u64,
         room: &mut Room,
     ) -> Option<&mut Signs> {
-        let Access { key, units, deviation, is_page, weight, outcome } = *access;
+        let Access { key, units, deviation, is_page, weight, outcome, client } = *access;
         let requests = u64::from(weight);
         let units_of_all = units * requests;
         let throttled = if outcome.reason().is_some() { requests } else { 0 };
@@ -71,7 +71,7 @@ impl Part {
         window.totals.units += units_of_all;
         window.totals.requests += requests;
         window.totals.throttled += throttled;
-        let counter = window.keys.add(key?, hash, units_of_all, room);
+        let counter = window.keys.add((key?, hash), units_of_all, client, room);
         let examined = weight > 1 || counter.requests.is_multiple_of(EXAMINED);
         counter.requests += requests;
         counter.counted = counter.counted.saturating_add(1);

@@ -1,6 +1,7 @@
 //! What a closed window shows, as rates.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use super::bounds::Drawn;
 use super::key::ShownKey;
@@ -69,6 +70,19 @@ pub struct KeyHeat {
     pub largest_item_bytes: u32,
     /// What its shards took, in their order, where that was measured; else empty.
     pub shards: Vec<ShardHeat>,
+    /// The clients that take the most of it, at most [`CLIENTS`](super::CLIENTS), the heaviest
+    /// first; empty where clients are not known.
+    pub clients: Vec<ClientHeat>,
+}
+
+/// What one client takes of a key in one window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientHeat {
+    /// Who: its access key.
+    pub client: Arc<str>,
+    /// Capacity units of those that were counted as the key's own, at least: too few by at most a
+    /// fifth of what no client is told for.
+    pub least_units_per_s: f64,
 }
 
 /// A shard of a key in one window, by the physical requests for it. Their units are not those of
@@ -110,14 +124,23 @@ impl PartHeat {
             floor_units_per_s: rate.units(window.keys.floor()),
             keys: hottest
                 .into_iter()
-                .map(|counter| KeyHeat::of(counter, rate, weight, shards(counter.hash)))
+                .map(|counter| {
+                    let clients = window.keys.clients(counter.hash);
+                    KeyHeat::of(counter, rate, weight, shards(counter.hash), clients)
+                })
                 .collect(),
         })
     }
 }
 
 impl KeyHeat {
-    fn of(counter: &Counter, rate: Rate, weight: u32, shards: &[ShardCount]) -> Self {
+    fn of(
+        counter: &Counter,
+        rate: Rate,
+        weight: u32,
+        shards: &[ShardCount],
+        clients: Vec<(Arc<str>, u64)>,
+    ) -> Self {
         let drawn = Drawn { units: rate.units(counter.drawn), variance: rate.variance(counter.variance) };
         let unseen = if weight > 1 { rate.units(counter.largest * u64::from(weight)) } else { 0.0 };
         KeyHeat {
@@ -147,12 +170,21 @@ impl KeyHeat {
                     counted_per_s: (rate.of(shard.counted.0), rate.of(shard.counted.1)),
                 })
                 .collect(),
+            clients: clients
+                .into_iter()
+                .map(|(client, units)| ClientHeat { client, least_units_per_s: rate.units(units) })
+                .collect(),
         }
+    }
+
+    /// Capacity units that were counted as this key's own.
+    pub fn own_units_per_s(&self) -> f64 {
+        (self.units_per_s - self.error_units_per_s).max(0.0)
     }
 
     /// Capacity units, at least: what is certainly this key's.
     pub fn least_units_per_s(&self) -> f64 {
-        (self.units_per_s - self.error_units_per_s - self.drawn.below()).max(0.0)
+        (self.own_units_per_s() - self.drawn.below()).max(0.0)
     }
 
     /// A key of which nothing was counted.
@@ -176,6 +208,7 @@ impl KeyHeat {
             same_page_share: None,
             largest_item_bytes: 0,
             shards: Vec::new(),
+            clients: Vec::new(),
         }
     }
 }

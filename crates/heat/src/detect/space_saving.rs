@@ -8,7 +8,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
+use super::clients::Clients;
 use super::key::{Key, Room, StoredKey};
 use super::refusals::RefusalCounts;
 use super::signs::Signs;
@@ -60,6 +62,8 @@ pub(super) struct SpaceSaving {
     slots: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     /// The smallest counter is near its root. Empty until one is taken from a key.
     heap: Vec<Place>,
+    /// Who takes the units of each counter, its error not counted.
+    clients: Clients,
     /// How many counters there is room for.
     granted: usize,
     most: usize,
@@ -69,15 +73,31 @@ impl SpaceSaving {
     /// At most `most` counters.
     pub(super) fn new(most: usize) -> Self {
         let granted = FIRST.min(most);
-        SpaceSaving { counters: Vec::new(), slots: HashMap::default(), heap: Vec::new(), granted, most }
+        SpaceSaving {
+            counters: Vec::new(),
+            slots: HashMap::default(),
+            heap: Vec::new(),
+            clients: Clients::default(),
+            granted,
+            most,
+        }
     }
 
-    /// Adds to the counter of a key. `hash`: of its text.
-    pub(super) fn add(&mut self, key: Key<'_>, hash: u64, units: u64, room: &mut Room) -> &mut Counter {
+    /// Adds to the counter of a key, and to its `client` where that is known. `hash`: of its text.
+    pub(super) fn add(
+        &mut self,
+        (key, hash): (Key<'_>, u64),
+        units: u64,
+        client: Option<&Arc<str>>,
+        room: &mut Room,
+    ) -> &mut Counter {
         let slot = match self.slots.get(&hash) {
             Some(slot) => *slot as usize,
             None => self.take(key, hash, room),
         };
+        if let Some(client) = client {
+            self.clients.add(slot, client, units, room);
+        }
         let counter = &mut self.counters[slot];
         counter.units += units;
         counter
@@ -129,6 +149,7 @@ impl SpaceSaving {
         counter.signs = Signs::NONE;
         counter.key.release(room);
         counter.key = StoredKey::new(key, room);
+        self.clients.forget(slot);
         slot
     }
 
@@ -163,6 +184,7 @@ impl SpaceSaving {
         self.counters.clear();
         self.slots.clear();
         self.heap.clear();
+        self.clients.clear(room);
         if self.granted > FIRST && used * 4 <= self.granted {
             room.give((self.granted - FIRST) * BYTES);
             self.granted = FIRST;
@@ -174,6 +196,11 @@ impl SpaceSaving {
 
     pub(super) fn counters(&self) -> &[Counter] {
         &self.counters
+    }
+
+    /// The heaviest clients of a key, as [`Clients::of`] tells them. `hash`: of its text.
+    pub(super) fn clients(&self, hash: u64) -> Vec<(Arc<str>, u64)> {
+        self.slots.get(&hash).map_or_else(Vec::new, |slot| self.clients.of(*slot as usize))
     }
 
     /// The most thousandths of units that a key without a counter can have: at most the total over

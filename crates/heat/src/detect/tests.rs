@@ -242,20 +242,58 @@ fn parts_are_bounded_and_nothing_is_lost_beyond_them() {
     assert_eq!(other.keys[0].refused.by_partition.per_s, 0.0);
 }
 
+#[test]
+fn the_clients_of_a_key_are_told_for_each_window_apart() {
+    let mut detector = Detector::with(7, 0, 1, BYTES);
+    let part = detector.part(&Arc::from("games"), None, Kind::Write);
+    let [many, few]: [Arc<str>; 2] = [Arc::from("many"), Arc::from("few")];
+    let count = |detector: &mut Detector, now, text: &[u8], client: Option<&Arc<str>>, weight| {
+        let key = Some(Key { kind: KeyType::S, text });
+        detector.count(now, part, &Access { key, units: 1_000, weight, client, ..Access::default() });
+    };
+    let told = |detector: &Detector| -> Vec<(String, f64)> {
+        let clients = detector.heat(1).remove(0).keys.remove(0).clients;
+        clients.iter().map(|one| (one.client.to_string(), one.least_units_per_s)).collect()
+    };
+    // What was drawn counts for what it stands for, and what no client asked for is nobody's.
+    for _ in 0..10 {
+        count(&mut detector, 1, b"a", Some(&many), 8);
+        count(&mut detector, 1, b"a", Some(&few), 1);
+        count(&mut detector, 1, b"a", None, 1);
+    }
+    detector.advance(1_000);
+    assert_eq!(told(&detector), [("many".to_owned(), 80.0), ("few".to_owned(), 10.0)]);
+    let key = detector.heat(1).remove(0).keys.remove(0);
+    assert_eq!(key.own_units_per_s(), 100.0);
+    // A key that takes the counter has its own clients.
+    count(&mut detector, 1_001, b"a", Some(&many), 1);
+    count(&mut detector, 1_001, b"b", Some(&few), 1);
+    detector.advance(2_000);
+    assert_eq!(told(&detector), [("few".to_owned(), 1.0)]);
+    let key = detector.heat(1).remove(0).keys.remove(0);
+    assert_eq!((key.units_per_s, key.own_units_per_s()), (2.0, 1.0));
+    count(&mut detector, 2_001, b"a", None, 1);
+    detector.advance(3_000);
+    assert_eq!(told(&detector), []);
+}
+
 /// Many parts of long keys that never come again take no more than the bound, and give it back.
 #[test]
 fn the_memory_is_bounded() {
     let mut detector = Detector::with(7, 0, COUNTERS, 1 << 20);
     let parts: Vec<PartId> =
         (0..50).map(|at| detector.part(&Arc::from(format!("t{at}")), None, Kind::Read)).collect();
+    let clients = ["a", "b", "c"].map(Arc::<str>::from);
     for at in 0..100_000_u64 {
         let text = format!("{at:03000}");
         let key = Some(Key { kind: KeyType::B, text: text.as_bytes() });
         let part = parts[at as usize % parts.len()];
-        detector.count(at / 20, part, &Access { key, units: 500, ..Access::default() });
+        let client = Some(&clients[at as usize % 3]);
+        detector.count(at / 20, part, &Access { key, units: 500, client, ..Access::default() });
         assert!(detector.bytes() <= 1 << 20);
     }
     let heat = detector.heat(usize::MAX);
+    assert!(heat.iter().any(|part| part.keys.iter().any(|key| !key.clients.is_empty())));
     assert!(heat.iter().all(|part| part.keys.iter().all(|key| key.key.text.len() <= key::LONGEST)));
     for now in [6_000, 7_000, 8_000, 9_000] {
         detector.advance(now);
@@ -264,5 +302,7 @@ fn the_memory_is_bounded() {
             detector.count(now, *part, &Access { key, units: 500, ..Access::default() });
         }
     }
+    drop(heat);
     assert_eq!(detector.bytes(), 0);
+    assert!(clients.iter().all(|client| Arc::strong_count(client) == 1));
 }

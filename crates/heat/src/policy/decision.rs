@@ -4,8 +4,8 @@ use heatsink_env::MonotonicInstant;
 use serde::Serialize;
 
 use super::reason::Reason;
-use crate::KeyLoad;
 use crate::advice::{Finding, Observed};
+use crate::{ClientShare, KeyLoad};
 
 /// What changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -99,6 +99,8 @@ pub struct LeftAlone {
     pub reason: Reason,
     /// What was seen, and why nothing is done, without a full stop.
     pub sentence: String,
+    /// The clients that make the most of it, where they are known.
+    pub clients: Vec<ClientShare>,
 }
 
 /// What follows from one look at all loads.

@@ -233,6 +233,7 @@ impl Policy {
             finding,
             reason,
             sentence: format!("{}{said}. Nothing is changed: {why}", load_words("It", &one.seen)),
+            clients: one.hot.mean.client_shares(),
         })
     }
 

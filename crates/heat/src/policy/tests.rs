@@ -215,6 +215,15 @@ fn a_shard_that_burns_alone_takes_another_slot() {
 }
 
 #[test]
+fn what_is_left_alone_says_who_makes_the_heat() {
+    let clients = serde_json::from_str(r#"[{"client":"team1","units":1600.0}]"#).unwrap();
+    let numeric = KeyLoad { is_number: true, clients, ..load(1, 2_000.0, 1) };
+    let looked = looked(&Known::with(SETTINGS), &[numeric]);
+    let most = &looked.left_alone[0].clients[0];
+    assert_eq!((&*most.client, most.share_percent.round()), ("team1", 80.0));
+}
+
+#[test]
 fn what_cannot_be_helped_has_its_reason() {
     let known = Known::with(SETTINGS);
     let of = |load: KeyLoad| reasons(&known, &[load]);

@@ -109,6 +109,7 @@ impl Gateway {
                 is_page: one.is_page,
                 weight: draw.weight(),
                 outcome: one.outcome,
+                ..Access::default()
             };
             let page = one.page.map(|page| self.detector.hash(&page.to_be_bytes()));
             if let Some(signs) = self.detector.count(now, part, &access) {

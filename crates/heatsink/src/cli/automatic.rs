@@ -5,6 +5,7 @@
 use heatsink_terminal::burned::duration;
 use serde::Deserialize;
 
+use super::clients::{self, Client};
 use super::inert;
 
 /// Columns of a key's text.
@@ -28,6 +29,9 @@ struct LeftAlone {
     of: Subject,
     sentence: String,
     since_ms: u64,
+    /// Older gateways do not tell them.
+    #[serde(default)]
+    clients: Vec<Client>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -68,7 +72,8 @@ impl Automatic {
     pub fn left_alone(&self, now_ms: u64) -> Vec<String> {
         let told = |one: &LeftAlone| {
             let since = duration(now_ms.saturating_sub(one.since_ms));
-            format!("{} is left alone, for {since}: {}", one.of.told(), inert::visible(&one.sentence))
+            let by = clients::mostly(&one.clients).map(|by| format!(", {by}")).unwrap_or_default();
+            format!("{} is left alone, for {since}{by}: {}", one.of.told(), inert::visible(&one.sentence))
         };
         self.left_alone.iter().map(told).collect()
     }
@@ -94,12 +99,17 @@ mod tests {
     fn hostile_names_and_reasons_are_inert() {
         let automatic: Automatic = serde_json::from_value(json!({
             "mode": "auto",
-            "left_alone": [{ "table": "T", "index": "i", "key": "a\u{1b}[31m", "reason": "x", "sentence": "no\nway", "since_ms": 1_000 }],
+            "left_alone": [{ "table": "T", "index": "i", "key": "a\u{1b}[31m", "reason": "x", "sentence": "no\nway", "since_ms": 1_000 },
+                { "table": "T", "key": "b", "reason": "x", "sentence": "why", "since_ms": 1_000, "clients": [{ "client": "team\n1", "share_percent": 83.0 }] }],
             "decisions": [{ "at_ms": 2_000, "table": "T", "key": "hot", "what": "4 shards", "sentence": "s", "outcome": "asked for" }],
         }))
         .unwrap();
         assert_eq!(automatic.state(), "on");
-        assert_eq!(automatic.left_alone(42_000), [r"a\u{1b}[31m of T / i is left alone, for 41 s: no\nway"]);
+        let told = [
+            r"a\u{1b}[31m of T / i is left alone, for 41 s: no\nway",
+            r"b of T is left alone, for 41 s, mostly by team\n1 (83 %): why",
+        ];
+        assert_eq!(automatic.left_alone(42_000), told);
         assert_eq!(automatic.decisions(11_000), ["hot of T: 4 shards, 9 s ago; asked for"]);
     }
 }

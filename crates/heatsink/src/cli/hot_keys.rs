@@ -11,6 +11,7 @@ use heatsink_terminal::burned::Burned;
 use serde::{Deserialize, Serialize};
 
 use super::automatic::Automatic;
+use super::clients::{self, Client};
 use super::inert;
 
 /// The heat of the last full second.
@@ -88,6 +89,9 @@ struct Counted {
     largest_item_bytes: Option<u32>,
     #[serde(default)]
     burned: Option<Burned>,
+    /// None where clients are not known. Older servers do not tell them.
+    #[serde(default)]
+    clients: Vec<Client>,
 }
 
 /// What was measured of one shard.
@@ -303,7 +307,7 @@ impl Counted {
     }
 
     fn signs(&self) -> String {
-        let mut said = Vec::new();
+        let mut said: Vec<String> = clients::mostly(&self.clients).into_iter().collect();
         if let Some(growing) = self.growing_sort_share.filter(|share| *share >= 0.5) {
             said.push(format!("{} of its sort keys only grow", percent(growing)));
         }

@@ -5,6 +5,7 @@ mod adopt;
 mod ask_server;
 mod audit;
 mod automatic;
+mod clients;
 mod config;
 mod confirm;
 mod explain;

@@ -32,14 +32,15 @@ fn without_a_terminal_it_names_what_there_is_instead() {
 fn once_prints_the_table_inert() {
     let keys = json!([
         { "key": { "S": "game_x" }, "units_per_s": 4812.0, "error_units_per_s": 3.0, "sampling_error_units_per_s": 9.0, "requests_per_s": 4812.0,
-          "throttled_per_s": 3000.0, "shards": 1 },
+          "throttled_per_s": 3000.0, "shards": 1, "clients": [{ "client": "team\u{202e}1\u{1b}", "share_percent": 83.0 }] },
         { "key": { "S": "a\n\u{1b}[31m\u{202e}" }, "units_per_s": 12.0 },
     ]);
     let heat = json!({ "now_ms": 1, "parts": [{ "table": "Leaderboards", "index": null, "kind": "write", "keys": keys }], "advice": [] });
     let (output, asked) = told(200, &heat, |server| run(&["top", "--once", "--server", server]));
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!((output.status.code(), asked.as_str()), (Some(0), "GET /_heatsink/heat HTTP/1.1"));
-    for part in ["game_x", "4,812", "12.0", "481 %", "62 %", r"a\n\u{1b}[31m\u{202e}"] {
+    let by = r"game_x, writes of Leaderboards: mostly by team\u{202e}1\u{1b} (83 %)";
+    for part in ["game_x", "4,812", "12.0", "481 %", "62 %", r"a\n\u{1b}[31m\u{202e}", by] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use heatsink_control::Mode;
 use heatsink_env::{Env, MonotonicInstant};
+use heatsink_heat::ClientShare;
 use metrics::{counter, gauge};
 use serde_json::{Value as Json, json};
 
@@ -37,6 +38,8 @@ pub(super) struct Alone {
     pub reason: &'static str,
     /// The same in words.
     pub sentence: String,
+    /// Who makes the heat, where clients are known.
+    pub clients: Vec<ClientShare>,
     pub since: MonotonicInstant,
 }
 
@@ -180,6 +183,9 @@ impl Alone {
         shown["reason"] = json!(self.reason);
         shown["sentence"] = json!(self.sentence);
         shown["since_ms"] = json!(since_ms);
+        if !self.clients.is_empty() {
+            shown["clients"] = json!(self.clients);
+        }
         shown
     }
 }
@@ -216,7 +222,7 @@ mod tests {
 
     fn alone(key: &str, reason: &'static str, since: MonotonicInstant) -> Alone {
         let of = Shown { table: "T".to_owned(), index: None, key: key.to_owned() };
-        Alone { of, reason, sentence: format!("{key} is left alone"), since }
+        Alone { of, reason, sentence: format!("{key} is left alone"), clients: Vec::new(), since }
     }
 
     #[test]
@@ -226,12 +232,16 @@ mod tests {
         acts.begin(Some(Mode::Auto));
         let since = env.now();
         env.advance(Duration::from_secs(3));
-        acts.leaves_alone(&env, &[alone("a", "stream", since), alone("b", "budget", env.now())]);
+        let team = ClientShare { client: "team1".into(), share_percent: 83.0 };
+        let by_team = Alone { clients: vec![team], ..alone("a", "stream", since) };
+        acts.leaves_alone(&env, &[by_team, alone("b", "budget", env.now())]);
         let shown = acts.shown();
         assert_eq!((&shown["mode"], &shown["deciding"]), (&json!("auto"), &json!(true)));
         let first = &shown["left_alone"][0];
         assert_eq!(first["since_ms"].as_u64(), Some(env.unix_millis() - 3_000));
         assert_eq!((&first["key"], &first["reason"]), (&json!("a"), &json!("stream")));
+        assert_eq!(first["clients"], json!([{ "client": "team1", "share_percent": 83.0 }]));
+        assert_eq!(shown["left_alone"][1].get("clients"), None, "where clients are not known");
         let of = Shown { table: "T".to_owned(), index: Some("by-x".to_owned()), key: "open".to_owned() };
         acts.decided(&env, &of, "index-value", "why", Outcome::Asked);
         acts.decided(&env, &of, "index-value", "why", Outcome::Refused);

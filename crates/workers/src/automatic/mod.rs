@@ -187,6 +187,7 @@ impl Automatic {
                 reason: one.reason.name(),
                 sentence: problem
                     .map_or_else(|| one.sentence.clone(), |why| format!("{}: {why}", one.sentence)),
+                clients: one.clients.clone(),
                 since: one.since,
             }
         };

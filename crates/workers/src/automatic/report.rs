@@ -106,6 +106,7 @@ mod tests {
                 ..Refused::default()
             },
             slots: vec![SlotLoad { slot: 9_999, units: 12.0, requests: 12.0, throttled: 3.0, counted: 4.0 }],
+            clients: serde_json::from_str(r#"[{"client":"team1","units":987.0}]"#).unwrap(),
             ..KeyLoad::default()
         }
     }
@@ -119,6 +120,19 @@ mod tests {
         assert_eq!(read.loads(), loads);
         let third = KeyLoad { writes: 1.0 / 3.0, ..KeyLoad::default() };
         assert_eq!(Report::of(&[third], None).loads()[0].writes, 0.3333);
+    }
+
+    #[test]
+    fn reports_of_gateways_that_know_no_clients_are_read() {
+        let older = r#"{"keys":[{"table":"Scores","key":[111],"writes":900.0,"requests":900.0}]}"#;
+        let loads = serde_json::from_str::<Report>(older).unwrap().loads();
+        let mut all = load("o".to_owned());
+        all.add(&loads[0]);
+        assert_eq!((loads[0].writes, loads[0].client_shares()), (900.0, Vec::new()));
+        assert_eq!(&*all.client_shares()[0].client, "team1");
+        // And they pass over what they do not know.
+        let newer = older.replace("\"writes\"", "\"unheard_of\":[{\"client\":\"a\"}],\"writes\"");
+        assert_eq!(serde_json::from_str::<Report>(&newer).unwrap().loads(), loads);
     }
 
     #[test]

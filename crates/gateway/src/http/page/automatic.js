@@ -22,7 +22,8 @@ function showAutomatic(heat) {
   const left = automatic.left_alone ?? [], decided = automatic.decisions ?? [];
   if (left.length > 0) {
     const columns = [{ name: "Burns and is left alone" }, { name: "For" }, { name: "Why", className: "wide" }];
-    made.push(table(columns, left.map((one) => [subject(one), ago(one.since_ms), visible(one.sentence)])));
+    const why = (one) => [visible(one.sentence), mostlyBy(one)].filter(Boolean).join("; ");
+    made.push(table(columns, left.map((one) => [subject(one), ago(one.since_ms), why(one)])));
   }
   if (decided.length > 0) {
     const columns = [{ name: "Decided" }, { name: "Ago" }, { name: "What" }, { name: "Came" }, { name: "Why", className: "wide" }];

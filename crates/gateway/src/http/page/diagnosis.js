@@ -24,10 +24,10 @@ function lastBurned(ranked) {
   return ranked.filter((key) => key.burned).sort((a, b) => b.burned.to_ms - a.burned.to_ms)[0];
 }
 
-/** What one key takes, and of what. */
-function loadText({ part, units_per_s, shards }) {
-  const over = shards > 1 ? ` over ${shards} shards` : "";
-  return `${rate(units_per_s)} ${part.kind} units/s${over}`;
+/** What one key takes, of what, and whose it is. */
+function loadText({ part, units_per_s, shards, clients }) {
+  const over = shards > 1 ? ` over ${shards} shards` : "", by = mostlyBy({ clients });
+  return `${rate(units_per_s)} ${part.kind} units/s${over}${by && `, ${by}`}`;
 }
 
 /** `{ level, pieces }`: pieces are texts, and keys as DynamoDB writes them. */

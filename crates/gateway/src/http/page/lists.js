@@ -46,8 +46,8 @@ function isInUse(root) {
   return root.contains(document.activeElement) || (!selection.isCollapsed && root.contains(selection.anchorNode));
 }
 
-function hints({ growing_sort_share: growing, largest_item_bytes: largest, same_page_share: page }) {
-  const said = [];
+function hints({ growing_sort_share: growing, largest_item_bytes: largest, same_page_share: page, clients }) {
+  const said = [mostlyBy({ clients })].filter(Boolean);
   if (growing >= 0.5) said.push(`${percent(growing)} of its sort keys only grow`);
   if (page >= 0.5) said.push(`${percent(page)} read the same page`);
   if (largest >= 32 * 1024) said.push(`items of up to ${Math.round(largest / 1024)} KB`);

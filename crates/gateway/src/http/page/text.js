@@ -59,6 +59,12 @@ function percent(share) {
   return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`;
 }
 
+/** `mostly by team1 (83 %)`; "" where no client makes half of it or more, or none is known: older gateways tell none. */
+function mostlyBy({ clients }) {
+  const most = (clients ?? []).find((one) => one.share_percent >= 50);
+  return most ? `mostly by ${shortKey({ S: most.client }, 40)} (${percent(most.share_percent / 100)})` : "";
+}
+
 /** A length of time in one unit: `20 s`, `3 min`, `5 h`, `2 days`. */
 function duration(millis) {
   const seconds = Math.max(0, Math.round(millis / 1000));

@@ -12,7 +12,8 @@ fn what_is_throttled_comes_before_what_is_warm() {
             { "table": "t", "index": null, "kind": "write", "units_per_s": 5000.0, "requests_per_s": 4000.0, "throttled_per_s": 1000.0, "keys": [
                 { "key": { "S": "a" }, "units_per_s": 4000.0, "requests_per_s": 4000.0, "shards": 8 },
                 { "key": { "S": "b" }, "units_per_s": 900.0, "error_units_per_s": 5.0, "sampling_error_units_per_s": 7.5,
-                  "requests_per_s": 900.0, "throttled_per_s": 450.0, "growing_sort_share": 0.98 }] },
+                  "requests_per_s": 900.0, "throttled_per_s": 450.0, "growing_sort_share": 0.98,
+                  "clients": [{ "client": "team1", "share_percent": 83.2 }, { "client": "team2", "share_percent": 10.0 }] }] },
             { "table": "t", "index": "i", "kind": "read", "units_per_s": 2900.0, "requests_per_s": 10.0, "keys": [
                 { "key": { "N": "7" }, "units_per_s": 2900.0 }] },
         ],
@@ -27,7 +28,8 @@ fn what_is_throttled_comes_before_what_is_warm() {
     );
     let first = &keys[0];
     assert_eq!((first.error, percent(first.throttled())), (12.5, "50 %".to_owned()));
-    assert_eq!(first.signs, "98 % of its sort keys only grow");
+    assert_eq!(first.signs, "mostly by team1 (83 %); 98 % of its sort keys only grow");
+    assert_eq!(keys[1].signs, "", "an older server tells no clients");
     let advice = heat.advice_on(&first.id).unwrap();
     assert_eq!((advice.sentence().as_str(), advice.command()), (r"s\n", Some("c 'b'")));
     assert!(heat.advice_on(&keys[1].id).is_none());

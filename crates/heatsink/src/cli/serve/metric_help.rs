@@ -8,8 +8,8 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 /// Name, labels, meaning.
 type Metric = (&'static str, &'static str, &'static str);
 
-const COUNTERS: [Metric; 24] = [
-    ("heatsink_requests_total", "operation, outcome", "Requests answered, by operation and outcome."),
+const COUNTERS: [Metric; 28] = [
+    ("heatsink_requests_total", "operation, outcome", "Requests answered."),
     (
         "heatsink_plans_total",
         "plan",
@@ -26,7 +26,7 @@ const COUNTERS: [Metric; 24] = [
     (
         "heatsink_slow_clients_total",
         "what",
-        "Connections closed because a client was too slow, by what it owed: head, body, or reading its answer.",
+        "Connections closed because a client owed too long: head, body, or reading its answer.",
     ),
     (
         "heatsink_cancelled_reads_total",
@@ -37,46 +37,46 @@ const COUNTERS: [Metric; 24] = [
     (
         "heatsink_tls_handshakes_total",
         "outcome",
-        "TLS handshakes of clients, by outcome: done, failed, late, or crowded out by later ones.",
+        "TLS handshakes of clients: done, failed, late, or crowded out by later ones.",
     ),
-    (
-        "heatsink_config_refused_total",
-        "",
-        "Configurations that were read again and refused; the one before stays in force.",
-    ),
+    ("heatsink_config_refused_total", "", "Configurations that were read again and refused."),
     ("heatsink_memory_waits_total", "", "Requests that waited for memory."),
-    (
-        "heatsink_physical_keys_total",
-        "taken",
-        "Keys of requests that have the form of a shard, by what they were taken for.",
-    ),
-    (
-        "heatsink_large_items_total",
-        "size",
-        "Items put of 100 KB and more, and of nine tenths of 400 KB, by size.",
-    ),
+    ("heatsink_physical_keys_total", "taken", "Keys of requests that have the form of a shard."),
+    ("heatsink_large_items_total", "size", "Items put of 100 KB and more, and of nine tenths of 400 KB."),
     (
         "heatsink_items_just_over_a_kb_total",
         "",
         "Items put that cost a unit more for their last few bytes; one in 16 is examined and counts as 16.",
     ),
-    ("heatsink_reshards_total", "outcome", "Reshards that this gateway has ended, by outcome."),
+    ("heatsink_reshards_total", "outcome", "Reshards that this gateway has ended."),
     (
         "heatsink_automatic_decisions_total",
         "what, outcome",
-        "Changes that this gateway has decided for hot keys, by what changes and what came of it.",
+        "Changes that this gateway has decided for hot keys.",
     ),
     (
         "heatsink_table_units_total",
         "table, index, kind",
-        "Capacity units that clients asked for, by table, index and kind; estimated where requests are drawn.",
+        "Capacity units that clients asked for; estimated where requests are drawn.",
     ),
     (
         "heatsink_table_requests_total",
         "table, index, kind",
-        "Requests for items and pages, by table, index and kind; estimated where requests are drawn.",
+        "Requests for items and pages; estimated where requests are drawn.",
     ),
     ("heatsink_table_throttled_total", "table, index, kind", "Throttled ones of them."),
+    ("heatsink_client_requests_total", "client, outcome", "Requests of known clients."),
+    ("heatsink_client_refused_total", "client, limit", "Requests that a known client may not make."),
+    (
+        "heatsink_client_units_total",
+        "client, kind",
+        "Capacity units that known clients asked for; estimated where requests are drawn.",
+    ),
+    (
+        "heatsink_client_throttled_total",
+        "client, kind",
+        "Throttled requests of known clients for items and pages.",
+    ),
     (
         "heatsink_upstream_connection_waits_total",
         "",
@@ -103,7 +103,7 @@ const GAUGES: [Metric; 8] = [
     (
         "heatsink_automatic_left_alone",
         "reason",
-        "Keys that burn and that this gateway, which decides, leaves alone now, by reason.",
+        "Keys that burn and that this gateway, which decides, leaves alone now.",
     ),
     (
         "heatsink_config_generation",
@@ -122,7 +122,7 @@ const HISTOGRAMS: [Metric; 2] = [
     (
         "heatsink_request_duration_seconds",
         "operation, plan",
-        "Time from a request's arrival to its answer, by operation and plan. Refused requests are not among them.",
+        "Time from a request's arrival to its answer. Refused requests are not among them.",
     ),
     ("heatsink_physical_calls_per_request", "", "Physical calls for one request, without retries."),
 ];
@@ -144,7 +144,7 @@ mod tests {
 
 `GET /_heatsink/metrics` at the [admin address](admin-api.md) gives these in Prometheus' text form.
 What to alert on: [monitor and alert](../how-to/monitor-and-alert.md). At most 200 combinations of
-table, index and kind have names; the rest is added up under empty ones.
+table, index and kind have names, and 200 clients; the rest is added up under empty ones.
 ";
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::ask::Asked;
 use super::told::{Gateways, Reshards};
-use crate::cli::hot_keys::{Heat, percent, rate};
+use crate::cli::hot_keys::{Heat, HotKey, percent, rate};
 use crate::cli::{inert, print};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -29,24 +29,15 @@ pub fn run(asked: &Asked, output: Output) -> Result<(), Exit> {
     }
     let heat: Heat = asked.read("heat")?;
     let mut text = table(&heat);
-    for key in heat.keys() {
-        let of = format!(
-            "{}, {}s of {}",
-            inert::shortened(&key.key, KEY),
-            key.kind(),
-            inert::shortened(&key.place, PLACE)
-        );
-        text.extend(key.shards_told().map(|told| format!("\n{of}: {told}\n")));
-    }
-    for key in heat.keys() {
-        let Some(burned) = key.burned else { continue };
-        text += &format!(
-            "\n{}, {}s of {}: {}\n",
-            inert::shortened(&key.key, KEY),
-            key.kind(),
-            inert::shortened(&key.place, PLACE),
-            burned.told(heat.now_ms)
-        );
+    let keys = heat.keys();
+    let seen = |key: &HotKey| Some(key.signs.clone()).filter(|signs| key.is_hot() && !signs.is_empty());
+    let burned = |key: &HotKey| Some(key.burned?.told(heat.now_ms));
+    for told in [&HotKey::shards_told as &dyn Fn(&HotKey) -> Option<String>, &burned, &seen] {
+        for key in &keys {
+            let of = inert::shortened(&key.key, KEY);
+            let place = inert::shortened(&key.place, PLACE);
+            text.extend(told(key).map(|told| format!("\n{of}, {}s of {place}: {told}\n", key.kind())));
+        }
     }
     for advice in &heat.advice {
         text += &format!("\n{}\n", advice.sentence());
