@@ -40,7 +40,14 @@ impl Default for Object {
 impl Object {
     /// An object without members.
     pub fn new() -> Self {
-        Object { out: vec![b'{'] }
+        Object::with_capacity(1)
+    }
+
+    /// An object without members yet that has room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        let mut out = Vec::with_capacity(bytes.max(1));
+        out.push(b'{');
+        Object { out }
     }
 
     /// Adds a member whose value is JSON already.

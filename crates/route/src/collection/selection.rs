@@ -238,6 +238,9 @@ impl Selection {
     }
 }
 
+/// Room for what stands in an answer beside its items and its cursor, but for long reports of capacity.
+const BESIDE: usize = 256;
+
 /// The items of an answer, written one after the other.
 pub(crate) struct Listing<'s> {
     selection: &'s Selection,
@@ -249,6 +252,14 @@ pub(crate) struct Listing<'s> {
 }
 
 impl Listing<'_> {
+    /// Makes room at once for items of so many bytes with their commas, if each is shown as it is: a
+    /// list that grows step by step is copied again and again.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        if matches!(self.selection.shown, Shown::Whole) && self.selection.filter.is_none() {
+            self.items.reserve(bytes);
+        }
+    }
+
     /// Adds an item, whose keys are logical, if it passes.
     ///
     /// # Errors
@@ -285,7 +296,7 @@ impl Listing<'_> {
     /// `last`.
     pub(crate) fn answer(self, last: Option<&[u8]>, capacity: Option<&Capacity>, report: Report) -> Vec<u8> {
         let (passed, evaluated) = (self.passed.to_string(), self.evaluated.to_string());
-        let mut answer = Object::new();
+        let mut answer = Object::with_capacity(self.items.len() + last.map_or(0, <[u8]>::len) + BESIDE);
         if !matches!(self.selection.shown, Shown::Count) {
             answer.raw("Items", &self.items());
         }

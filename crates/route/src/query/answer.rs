@@ -84,6 +84,7 @@ impl Shape {
             ShardTags::Always => true,
         };
         let mut listing = self.selection.list();
+        listing.reserve(shown.iter().map(|row| row.item.len() + 1).sum());
         let mut scratch = Vec::new();
         for (at, row) in shown.iter().enumerate() {
             let item = match folded.and_then(|folded| folded.get(at)) {
