@@ -250,7 +250,8 @@ impl Service {
         // Authorize. Who asks follows from headers (`http::front`), and a caller in this process is
         // trusted. What a client may do with the tables of its request is judged here, before the
         // plan: on the logical keys that it names.
-        if let Some(caller) = caller.filter(|caller| caller.is_restricted()) {
+        let restricted = caller.filter(|caller| caller.is_restricted());
+        if let Some(caller) = restricted {
             let store = &*self.planner.store;
             let judged = Box::pin(self.rights.check(caller, store, env, operation, &body)).await;
             judged.inspect_err(|error| self.metrics.unjudged(caller, error))?;
@@ -262,10 +263,8 @@ impl Service {
         if !operation.touches_items() && !sent.begin() {
             return Err(given_up());
         }
-        let planned = match caller {
-            Some(caller) if operation == Operation::ListTables && caller.is_restricted() => {
-                self.planner.list_tables_of(caller, &body)
-            }
+        let planned = match restricted {
+            Some(caller) if operation == Operation::ListTables => self.planner.list_tables_of(caller, &body),
             _ => self.planner.plan_when_due(operation, &body, begun + self.limits.request).await,
         };
         let Planned { names, plan, pass, prepared } =
