@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -54,9 +54,14 @@ fn every_file_of_a_server_is_its_owners_alone_whatever_the_umask() {
         assert_eq!(call(&server.endpoint(), "CreateTable", &table).0, 200);
         let check_modes = || {
             for one in fs::read_dir(&dir).unwrap().map(|one| one.unwrap()) {
-                // Some are there for a moment.
-                let Ok(metadata) = one.metadata() else { continue };
-                assert_eq!(metadata.permissions().mode() & 0o777, 0o600, "{umask}: {:?}", one.path());
+                match one.metadata() {
+                    // It was there for a moment.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    metadata => {
+                        let mode = metadata.unwrap().permissions().mode() & 0o777;
+                        assert_eq!(mode, 0o600, "{umask}: {:?}", one.path());
+                    }
+                }
             }
         };
         check_modes();

@@ -1,5 +1,6 @@
 //! Rules and limits that change while the server serves.
 
+use std::fmt::Debug;
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,9 +24,18 @@ fn table(name: &str) -> String {
 
 /// Waits until a metric has that value.
 pub fn until(server: &Server, name: &str, value: f64) {
+    until_so(name, || server.metric(name), |now| *now >= value);
+}
+
+/// Waits until what is looked at is so.
+fn until_so<T: Debug>(what: &str, look: impl Fn() -> T, mut is_so: impl FnMut(&T) -> bool) {
     let begun = Instant::now();
-    while server.metric(name) < value {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{name} is {}", server.metric(name));
+    loop {
+        let now = look();
+        if is_so(&now) {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what} is {now:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -111,16 +121,6 @@ fn a_rule_with_another_number_of_shards_stops_no_start() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
-/// Waits until a request of a connection of its own is answered so.
-fn until_answered(server: &Server, status: u16, mut again: impl FnMut()) {
-    let begun = Instant::now();
-    while call(&server.endpoint(), "ListTables", "{}").0 != status {
-        assert!(begun.elapsed() < Duration::from_secs(20), "never {status}");
-        again();
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 #[test]
 fn limits_follow_the_file() {
     let dir = scratch("reload-limits");
@@ -133,8 +133,15 @@ fn limits_follow_the_file() {
     server.signal("HUP");
     until(&server, GENERATION, 2.0);
     // A silent connection is closed after a while, which may be over on a busy machine.
-    until_answered(&server, 503, || held = TcpStream::connect(server.address()).unwrap());
+    let status = || call(&server.endpoint(), "ListTables", "{}").0;
+    until_so("the answer beside a connection", status, |status| {
+        let is_refused = *status == 503;
+        if !is_refused {
+            held = TcpStream::connect(server.address()).unwrap();
+        }
+        is_refused
+    });
     drop(held);
-    until_answered(&server, 200, || {});
+    until_so("the answer alone", status, |status| *status == 200);
     std::fs::remove_dir_all(dir).unwrap();
 }
