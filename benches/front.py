@@ -1,11 +1,6 @@
 """Processor time of what a gateway on a network does besides: verifying signatures and signing anew, and TLS."""
 
 import os
-import subprocess
-
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 
 from cpu import line
 from machinery import fill, items
@@ -16,7 +11,11 @@ CLIENTS = f'[[client]]\nid = "{ID}"\nsecret_file = "bench.secret"\n'
 
 
 def signed(bench, port, operation, bodies):
-    """A file beside the bodies with a line for each: date, host and authorization. Holds for 15 minutes."""
+    """A file beside the bodies with a line for each: date and authorization. Holds for 15 minutes."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
     auth = SigV4Auth(Credentials(ID, SECRET), "dynamodb", "us-east-1")
     path = bodies.with_suffix(f".{port}.signed")
     with path.open("w") as file:
@@ -28,23 +27,16 @@ def signed(bench, port, operation, bodies):
     return path
 
 
-def certificate(bench):
-    cert, key = bench.scratch / "cert.pem", bench.scratch / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
-        check=True, capture_output=True)
-    os.chmod(key, 0o600)
-    return cert, key
-
-
 def run(bench):
+    from stage import certificates
+
     rows = list(items())
     engine = bench.engine()
     secret = bench.scratch / "bench.secret"
     secret.write_text(SECRET)
     os.chmod(secret, 0o600)
-    cert, key = certificate(bench)
+    certificates(bench.scratch)
+    cert, key = bench.scratch / "server.pem", bench.scratch / "server.key"
     behind = ("--only-gateway", "--upstream", f"http://127.0.0.1:{engine}")
     tls = ("--tls-cert", cert, "--tls-key", key)
     plain = bench.heatsink_serve(*behind, rules="")

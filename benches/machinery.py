@@ -159,7 +159,8 @@ class Bench:
     def wrk(self, port, operation, bodies, scheme="http", signatures=None):
         """The rate over 16 keep-alive connections. Fails on any error. `signatures`: a file with date and authorization of each body."""
         before = processor_seconds(self.servers[port])
-        done = subprocess.run(wrk(self.seconds, port, operation, bodies, scheme, signatures), capture_output=True, text=True, check=True)
+        command = wrk_command(self.seconds, port, operation, bodies, scheme, signatures)
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         report = json.loads(done.stdout.strip().splitlines()[-1])
         if report["errors"]:
             raise SystemExit(f"{operation} on port {port}: {report['errors']} errors")
@@ -181,7 +182,7 @@ class Bench:
 
     def warm(self, *contender):
         """Warms caches and connections, not counted."""
-        subprocess.run(wrk(1, *contender), capture_output=True, check=True)
+        subprocess.run(wrk_command(1, *contender), capture_output=True, check=True)
 
     def pairs(self, old, new):
         """Two contenders as of `rates`: runs one after the other, the first of a pair in turn. The pairs of rates."""
@@ -195,7 +196,7 @@ class Bench:
         return found
 
 
-def wrk(seconds, port, operation, bodies, scheme="http", signatures=None):
+def wrk_command(seconds, port, operation, bodies, scheme="http", signatures=None):
     """The command of one run."""
     return ["wrk", "-t1", "-c16", f"-d{seconds}s", "-s", str(HERE / "requests.lua"), f"{scheme}://127.0.0.1:{port}",
             "--", operation, str(bodies), *([str(signatures)] if signatures else ())]
