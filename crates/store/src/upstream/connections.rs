@@ -29,7 +29,7 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use super::bounds::Bounds;
 use super::checked_stream::{CheckedStream, Right};
 use super::endpoint::Endpoint;
-use super::network::{Network, Route};
+use super::network::{Network, Routes};
 use crate::Permit;
 
 /// A connection that was idle for longer is not used again: the other side may be closing it right
@@ -105,7 +105,7 @@ struct Link {
 }
 
 pub(super) struct Connections {
-    connector: TowerToHyperService<HttpsConnector<Route>>,
+    connector: TowerToHyperService<HttpsConnector<Routes>>,
     uri: Uri,
     bounds: Bounds,
     env: Arc<dyn Env>,
@@ -127,7 +127,7 @@ impl Connections {
         #[cfg(target_os = "linux")]
         tcp.set_tcp_user_timeout(Some(bounds.answer));
         Connections {
-            connector: TowerToHyperService::new(network.connector(tcp, endpoint.uri())),
+            connector: TowerToHyperService::new(network.connector(tcp)),
             uri: endpoint.uri().clone(),
             bounds,
             env,

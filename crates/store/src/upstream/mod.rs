@@ -120,10 +120,8 @@ impl Upstream {
         network: &Network,
         env: Arc<dyn Env>,
     ) -> Result<Self, String> {
-        // The CA that the operator names is the endpoint's; those who give credentials have others.
-        let others = Network::of_environment(None)?;
         let local = endpoint.is_loopback().then_some(LOCAL_REGION);
-        let (region, chain) = credentials::standard_chain(local, &others).await;
+        let (region, chain) = credentials::standard_chain(local, &network.of_credentials()?).await;
         let region = region.ok_or("no AWS region is configured; set AWS_REGION")?.to_string();
         let upstream = Upstream::over(network, endpoint, bounds, env, region, chain)?;
         let key = upstream.keys.at(upstream.env.unix_millis()).await;

@@ -35,6 +35,8 @@ const SYSTEM: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 pub struct Network {
     tls: ClientConfig,
     proxies: Arc<Matcher>,
+    /// Whether it trusts the CA of one endpoint alone.
+    of_one_endpoint: bool,
 }
 
 impl Network {
@@ -43,7 +45,14 @@ impl Network {
     /// # Errors
     /// Where this build has no TLS.
     pub fn plain() -> Result<Self, String> {
-        Ok(Network { tls: trusting(of_mozilla())?, proxies: Arc::new(Matcher::builder().build()) })
+        let proxies = Arc::new(Matcher::builder().build());
+        Ok(Network { tls: trusting(of_mozilla())?, proxies, of_one_endpoint: false })
+    }
+
+    /// The same through a proxy.
+    #[cfg(test)]
+    pub(super) fn through(proxy: &str) -> Result<Self, String> {
+        Ok(Network { proxies: Arc::new(Matcher::builder().all(proxy).build()), ..Network::plain()? })
     }
 
     /// As the environment says. `ca`: the flag and the file of the CA that the operator names.
@@ -67,34 +76,27 @@ impl Network {
                 }
             }
         };
-        Ok(Network { tls: trusting(roots)?, proxies: Arc::new(Matcher::from_env()) })
+        let proxies = Arc::new(Matcher::from_env());
+        Ok(Network { tls: trusting(roots)?, proxies, of_one_endpoint: ca.is_some() })
     }
 
-    /// Whom it trusts.
-    pub(super) fn tls(&self) -> ClientConfig {
-        self.tls.clone()
+    /// How those are reached who give credentials: the CA that an operator names is that of the
+    /// store's endpoint, and says nothing of theirs.
+    ///
+    /// # Errors
+    /// As [`of_environment`](Self::of_environment).
+    pub(super) fn of_credentials(&self) -> Result<Self, String> {
+        if self.of_one_endpoint { Network::of_environment(None) } else { Ok(self.clone()) }
     }
 
-    /// What connects to an endpoint.
-    pub(super) fn connector(&self, tcp: HttpConnector, to: &Uri) -> HttpsConnector<Route> {
-        let direct = CheckedConnector(tcp);
-        // A proxy is for what leaves this machine's network, and that is encrypted.
-        let proxy = self.proxies.intercept(to).filter(|_| to.scheme_str() == Some("https"));
-        let route = match proxy {
-            None => Route::Direct(direct),
-            Some(proxy) => {
-                let tunnel = Tunnel::new(proxy.uri().clone(), direct);
-                Route::Proxy(match proxy.basic_auth() {
-                    None => tunnel,
-                    Some(credentials) => tunnel.with_auth(credentials.clone()),
-                })
-            }
-        };
+    /// What connects to endpoints.
+    pub(super) fn connector(&self, tcp: HttpConnector) -> HttpsConnector<Routes> {
+        let routes = Routes { direct: CheckedConnector(tcp), proxies: Arc::clone(&self.proxies) };
         HttpsConnectorBuilder::new()
             .with_tls_config(self.tls.clone())
             .https_or_http()
             .enable_http1()
-            .wrap_connector(route)
+            .wrap_connector(routes)
     }
 }
 
@@ -127,31 +129,33 @@ fn no_certificate(name: &str, file: &Path) -> String {
     )
 }
 
-/// The way to an endpoint.
+/// The way to each endpoint: through its proxy, if it has one.
 #[derive(Clone)]
-pub(super) enum Route {
-    Direct(CheckedConnector),
-    Proxy(Tunnel<CheckedConnector>),
+pub(super) struct Routes {
+    direct: CheckedConnector,
+    proxies: Arc<Matcher>,
 }
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-impl Service<Uri> for Route {
+impl Service<Uri> for Routes {
     type Response = CheckedStream;
     type Error = Failed;
     type Future = BoxFuture<'static, Result<CheckedStream, Failed>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failed>> {
-        match self {
-            Route::Direct(connector) => connector.poll_ready(cx).map_err(Failed::from),
-            Route::Proxy(tunnel) => tunnel.poll_ready(cx).map_err(Failed::from),
-        }
+        self.direct.poll_ready(cx).map_err(Failed::from)
     }
 
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        match self {
-            Route::Direct(connector) => connector.call(uri).map_err(Failed::from).boxed(),
-            Route::Proxy(tunnel) => tunnel.call(uri).map_err(Failed::from).boxed(),
+    fn call(&mut self, to: Uri) -> Self::Future {
+        // A proxy is for what leaves this machine's network, and that is encrypted. What a machine
+        // or container asks for its own credentials is not.
+        let proxy = self.proxies.intercept(&to).filter(|_| to.scheme_str() == Some("https"));
+        let Some(proxy) = proxy else { return self.direct.call(to).map_err(Failed::from).boxed() };
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.direct.clone());
+        if let Some(credentials) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(credentials.clone());
         }
+        tunnel.call(to).map_err(Failed::from).boxed()
     }
 }

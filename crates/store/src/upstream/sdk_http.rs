@@ -1,5 +1,5 @@
-//! HTTP for the crates of AWS, by the client that is here anyway: HTTP/1.1, and the
-//! certificates that the environment names.
+//! HTTP for the crates of AWS, by the client that is here anyway: HTTP/1.1, the certificates and
+//! the proxy that the environment names.
 //!
 //! Their own client brings HTTP/2 and the machine's certificates, and is generic over all of it:
 //! docs/develop/decisions/0024-laboratory.md. Not here: requests to the upstream
@@ -18,18 +18,18 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::ErrorKind;
 use http_body_util::{BodyExt, Limited};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as Tcp;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
-use super::network::Network;
+use super::network::{Network, Routes};
 
 /// The largest answer taken, in bytes: DynamoDB's are at most 16 MB of items, in JSON.
 const ANSWER: usize = 64 * 1024 * 1024;
 
-/// A client for AWS's crates, which trusts whom the network trusts: keeps connections, one pool for
+/// A client for AWS's crates, by that network: keeps connections, one pool for
 /// each pair of bounds in time.
 pub fn sdk_http_client(network: &Network) -> SharedHttpClient {
     let network = network.clone();
@@ -61,7 +61,7 @@ impl Bounds {
 
 #[derive(Clone, Debug)]
 struct Pool {
-    client: Client<HttpsConnector<Tcp>, SdkBody>,
+    client: Client<HttpsConnector<Routes>, SdkBody>,
     bounds: Bounds,
 }
 
@@ -71,12 +71,8 @@ impl Pool {
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
         tcp.set_connect_timeout(bounds.connect);
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(network.tls())
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
-        Pool { client: Client::builder(TokioExecutor::new()).build(connector), bounds }
+        let client = Client::builder(TokioExecutor::new()).build(network.connector(tcp));
+        Pool { client, bounds }
     }
 
     async fn send(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
@@ -162,9 +158,13 @@ mod tests {
     }
 
     async fn get(url: &str, bounds: Bounds) -> Result<HttpResponse, ConnectorError> {
+        get_by(&Network::plain().unwrap(), url, bounds).await
+    }
+
+    async fn get_by(network: &Network, url: &str, bounds: Bounds) -> Result<HttpResponse, ConnectorError> {
         let mut request = HttpRequest::empty();
         request.set_uri(url).unwrap();
-        Pool::new(bounds, &Network::plain().unwrap()).send(request).await
+        Pool::new(bounds, network).send(request).await
     }
 
     #[tokio::test]
@@ -188,5 +188,17 @@ mod tests {
         let bad = get(&server("cut: no HTTP").await, Bounds { connect: SECOND, answer: SECOND }).await;
         let bad = bad.unwrap_err();
         assert!(bad.is_other() && !bad.is_timeout(), "{bad:?}");
+    }
+
+    #[tokio::test]
+    async fn credentials_from_elsewhere_are_asked_for_through_the_proxy() {
+        let bounds = Bounds { connect: SECOND, answer: SECOND };
+        let proxy = server("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n").await;
+        let network = Network::through(&proxy).unwrap();
+        let refused = get_by(&network, "https://sts.example/", bounds).await.unwrap_err();
+        assert!(format!("{refused:?}").contains("TunnelUnsuccessful"), "{refused:?}");
+        // What a container or a machine asks for its own is not encrypted, and near.
+        let near = server("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await;
+        assert_eq!(get_by(&network, &near, bounds).await.unwrap().status().as_u16(), 200);
     }
 }
