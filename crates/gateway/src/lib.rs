@@ -29,6 +29,7 @@ mod sent;
 mod service;
 mod spans;
 mod spent;
+mod stages;
 mod status;
 
 pub use access_log::ACCESS_LOG;
