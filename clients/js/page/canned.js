@@ -53,8 +53,8 @@ export function heat(state = 'burning') {
   const burned = state === 'burning' ? { from_ms: now - 130_000, to_ms: now } : { from_ms: now - 140_000, to_ms: now - 20_000 };
   if (state === 'idle') return { ...base, parts: [] };
   const viral = state === 'burning'
-    ? key('game_x', 4812, { throttled_per_s: 2983, growing_sort_share: 0.82, advice: ADVICE, burned, clients: CLIENTS })
-    : key('game_x', 4812, { shards: 16, growing_sort_share: 0.82, burned: state === 'burned' ? burned : null });
+    ? key('game_x', 4812, { partitions: [7], throttled_per_s: 2983, growing_sort_share: 0.82, advice: ADVICE, burned, clients: CLIENTS })
+    : key('game_x', 4812, { shards: 16, partitions: [...Array(16).keys()], growing_sort_share: 0.82, burned: state === 'burned' ? burned : null });
   return {
     ...base,
     parts: [

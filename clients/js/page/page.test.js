@@ -51,10 +51,13 @@ describe('the page', { timeout: 300_000 }, () => {
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'heatsink reshard start Leaderboards game_x --shards 16 --wait');
     await page.locator('#advice .copy').first().click();
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^\[\[rule\]\]\ntable +=/);
-    assert.match(await page.locator('#keys tbody tr').first().textContent(), /game_x.*4,812 ± 17.*481 %.*62 %.*mostly by team1 \(83 %\); 82 % of its sort keys only grow/);
+    assert.match(await page.locator('#keys tbody tr').first().textContent(), /game_x.*4,812 ± 17.*481 % on 7.*62 %.*mostly by team1 \(83 %\); 82 % of its sort keys only grow/);
     assert.match(await page.locator('#reshards tbody tr').textContent(), /game_x.*Leaderboards.*16.*31,200 of about 48,000 items.*phase MOVE/);
     await page.locator('.tile').nth(23).waitFor();
     assert.equal(await page.locator('.tile.throttled').count(), 1);
+    // The key that burns stands on its partition, as soon as both are known.
+    await page.locator('.tile.throttled', { hasText: 'game_x' }).waitFor();
+    assert.equal(await page.locator('.tile', { hasText: 'game_x' }).count(), 1);
   });
 
   test('it says that nothing burns, and that there is nothing', async () => {
@@ -72,7 +75,7 @@ describe('the page', { timeout: 300_000 }, () => {
     const { page } = await visit({ heat: () => canned.heat('burned') });
     await page.locator('#diagnosis.cool').waitFor();
     assert.equal(await page.locator('#diagnosis').textContent(), 'Nothing burns now. game_x of table Leaderboards last burned 20 s ago, for 2 min.');
-    assert.match(await page.locator('#keys tbody tr').first().textContent(), /game_x.*last burned 20 s ago, for 2 min/);
+    assert.match(await page.locator('#keys tbody tr').first().textContent(), /game_x.* on 0, 1, 2, 3, 4 and 11 more.*last burned 20 s ago, for 2 min/);
     assert.equal(await page.locator('#automatic-note').textContent(), 'On.');
     assert.match(await page.locator('#automatic tbody tr').first().textContent(), /room#1 of Chat \/ by_room.*41 s.*index_values is not set; mostly by red \\x1b\[31malert.*\(71 %\)/);
     assert.match(await page.locator('#automatic tbody tr').nth(1).textContent(), /9 s.*16 shards.*asked for.*4,812 write units/);

@@ -20,6 +20,7 @@ use crate::acts::Told;
 use crate::budget::Budget;
 use crate::heat::{Heat, HeatView};
 use crate::partitions::{self, Partitions};
+use crate::placed::Placed;
 use crate::planner::Planner;
 
 /// Tells operators how a gateway does.
@@ -116,10 +117,10 @@ impl Status {
         partitions::count(self.partitions.as_ref()?, table)
     }
 
-    /// The partitions of a table and its indexes, as `GET /_heatsink/partitions` tells them; `None`
-    /// where the store does not tell.
-    pub fn partitions_shown(&self, table: &str) -> Option<serde_json::Value> {
-        self.partitions.as_ref()?(table)
+    /// Where the partitions of a table, or of one of its global indexes, lie; `None` where the store
+    /// does not tell.
+    pub fn placed(&self, table: &str, index: Option<&str>) -> Option<Placed> {
+        Placed::of(&self.partitions.as_ref()?(table)?, index)
     }
 
     /// Which keys are hot.

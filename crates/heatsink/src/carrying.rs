@@ -16,8 +16,6 @@ use heatsink_heat::policy::Partitions;
 use heatsink_store::Store;
 use heatsink_workers::{Acts, Automatic, HeatSource, Runner};
 
-use crate::placed::Placed;
-
 /// What one gateway sees.
 struct Seen(Arc<Status>);
 
@@ -27,8 +25,7 @@ impl HeatSource for Seen {
     }
 
     fn partitions(&self, table: &str, index: Option<&str>) -> Option<Box<dyn Partitions + Send + Sync>> {
-        let told = self.0.partitions_shown(table)?;
-        Some(Box::new(Placed::of(&told, index)?))
+        Some(Box::new(self.0.placed(table, index)?))
     }
 }
 

@@ -34,7 +34,6 @@
 //! Not here: the command line (`main.rs` and beneath).
 
 mod carrying;
-mod placed;
 
 pub use carrying::carry;
 pub use heatsink_control::{Fencing, Rules, StartError};

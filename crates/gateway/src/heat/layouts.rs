@@ -8,6 +8,8 @@ use heatsink_dynamo::KeyType;
 use heatsink_heat::detect::{PartHeat, PartName, ShownKey};
 use heatsink_layout::{Bucket, InForce, Layout, LayoutSource, Phase};
 
+use crate::placed::Placed;
+
 /// The layouts of tables by name, those that could be told, at a time.
 pub(super) struct Layouts {
     tables: HashMap<String, Arc<dyn LayoutSource>>,
@@ -62,6 +64,22 @@ pub(super) fn slots(key: &ShownKey, part: &PartName, layouts: &Layouts) -> Optio
         return None;
     }
     slots_of(part.table.as_deref()?, key.text.as_bytes(), layouts)
+}
+
+/// The numbers of the partitions that the writes of a key of a table go to.
+pub(super) fn partitions(
+    key: &ShownKey,
+    part: &PartName,
+    layouts: &Layouts,
+    placed: &Placed,
+) -> Option<Vec<u64>> {
+    let is_known = part.table.as_deref().is_some_and(|table| layouts.tables.contains_key(table));
+    // A number lies where its canonical form does.
+    if key.kind != KeyType::S || part.index.is_some() || !is_known {
+        return None;
+    }
+    let slots = slots(key, part, layouts).unwrap_or_else(|| vec![0]);
+    Some(placed.numbers(key.text.as_bytes(), &slots))
 }
 
 /// How many these are.

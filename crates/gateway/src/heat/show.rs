@@ -4,23 +4,31 @@ use heatsink_heat::detect::{KeyHeat, PartHeat, PartName, RefusedRates, ShardHeat
 use heatsink_heat::history::{Burned, RowName};
 use serde_json::{Map, Value as Json, json};
 
-use super::layouts::{Layouts, shards};
+use super::layouts::{Layouts, partitions, shards};
 use super::map::ShownBurned;
+use crate::placed::Placed;
 
-/// These parts, the highest load first. `burned`: when requests for a key were last refused.
+/// These parts, the highest load first. `placed`: the partitions of a part, where the store tells
+/// them. `burned`: when requests for a key were last refused.
 pub(super) fn shown(
     mut parts: Vec<PartHeat>,
     layouts: &Layouts,
+    placed: impl Fn(&PartName) -> Option<Placed>,
     burned: impl Fn(&RowName) -> Option<Burned>,
 ) -> Vec<Json> {
     parts.sort_by(|a, b| b.units_per_s.total_cmp(&a.units_per_s));
-    parts.iter().map(|part| shown_part(part, layouts, &burned)).collect()
+    parts.iter().map(|part| shown_part(part, layouts, placed(&part.name).as_ref(), &burned)).collect()
 }
 
-fn shown_part(part: &PartHeat, layouts: &Layouts, burned: &impl Fn(&RowName) -> Option<Burned>) -> Json {
+fn shown_part(
+    part: &PartHeat,
+    layouts: &Layouts,
+    placed: Option<&Placed>,
+    burned: &impl Fn(&RowName) -> Option<Burned>,
+) -> Json {
     let shown = |key: &KeyHeat| {
         let name = RowName { part: part.name.clone(), key: key.key.clone() };
-        shown_key(key, &part.name, layouts, burned(&name))
+        shown_key(key, &part.name, layouts, placed, burned(&name))
     };
     let keys: Vec<Json> = part.keys.iter().map(shown).collect();
     let mut shown = name(&part.name);
@@ -44,10 +52,18 @@ fn name(part: &PartName) -> Map<String, Json> {
     members
 }
 
-fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts, burned: Option<Burned>) -> Json {
+fn shown_key(
+    key: &KeyHeat,
+    part: &PartName,
+    layouts: &Layouts,
+    placed: Option<&Placed>,
+    burned: Option<Burned>,
+) -> Json {
+    let partitions = placed.and_then(|placed| partitions(&key.key, part, layouts, placed));
     json!({
         "key": attribute_value(&key.key),
         "shards": shards(&key.key, part, layouts),
+        "partitions": partitions,
         "measured": measured(&key.shards),
         "units_per_s": key.units_per_s,
         "error_units_per_s": key.error_units_per_s,

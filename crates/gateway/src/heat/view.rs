@@ -5,6 +5,7 @@
 
 use heatsink_control::Control;
 use heatsink_env::Env;
+use heatsink_heat::detect::PartName;
 use heatsink_heat::history::{ROWS, Span};
 use heatsink_heat::{KeyLoad, TOLD_KEYS, all_loads};
 use serde_json::{Value as Json, json};
@@ -15,6 +16,7 @@ use super::{advise, map, show};
 use crate::acts::Told;
 use crate::blocking;
 use crate::partitions::{self, Partitions};
+use crate::placed::Placed;
 
 /// The heat, and what says where its keys lie.
 #[derive(Clone, Copy)]
@@ -46,7 +48,11 @@ impl HeatView<'_> {
         let now = self.env.unix_millis();
         let parts = {
             let history = self.heat.history();
-            show::shown(parts, &layouts, |name| history.burned(name, now))
+            let placed = |part: &PartName| {
+                let told = self.partitions?(part.table.as_deref()?)?;
+                Placed::of(&told, part.index.as_deref())
+            };
+            show::shown(parts, &layouts, placed, |name| history.burned(name, now))
         };
         let automatic = self.automatic.map(|told| of_table(told(), table));
         json!({

@@ -54,6 +54,13 @@ function hints({ growing_sort_share: growing, largest_item_bytes: largest, same_
   return said.join("; ");
 }
 
+/** The partitions that the writes of a key go to, where the store tells. */
+function placeOf({ partitions }) {
+  if (!Array.isArray(partitions) || partitions.length === 0) return "";
+  const [some, more] = [partitions.slice(0, 5), partitions.length - 5];
+  return element("span", ` on ${some.join(", ")}${more > 0 ? ` and ${more} more` : ""}`, "error");
+}
+
 /** How many shards, and what the hottest of them takes where that is measured. */
 function shardsOf({ shards, measured }) {
   if (shards == null) return "–";
@@ -77,7 +84,7 @@ function showKeys(heat, ranked) {
     return [
       keyElement(key.key, 44), copyButton(() => keyToCopy(key.key), "the key"), `${placeText(key.part)} · ${key.part.kind}s`,
       joined(rate(key.units_per_s), element("span", key.error > 0 ? ` ± ${rate(key.error)}` : "", "error")),
-      joined(meter(key.ofPartition), percent(key.ofPartition)), rate(key.requests_per_s), refused, shardsOf(key), burnedText(key.burned, heat.now_ms), hints(key),
+      joined(meter(key.ofPartition), percent(key.ofPartition), placeOf(key)), rate(key.requests_per_s), refused, shardsOf(key), burnedText(key.burned, heat.now_ms), hints(key),
     ];
   });
   const made = rows.length === 0 ? [] : [table(columns, rows)];
@@ -108,7 +115,18 @@ function showReshards(answer) {
   note("reshards-note", rows.length === 0 ? "No reshard is under way." : answer.next ? "There are others: heatsink reshard status lists them." : "");
 }
 
-function showPartitions({ resources = [] }) {
+/** The hot keys of each partition of a table, the hottest first: `ranked` is in that order. */
+function keysOfPartitions(table, ranked) {
+  const found = new Map();
+  for (const key of ranked) {
+    if (key.part.table !== table || !Array.isArray(key.partitions)) continue;
+    for (const number of key.partitions) found.set(number, (found.get(number) ?? new Set()).add(shortKey(key.key, 30)));
+  }
+  return found;
+}
+
+function showPartitions({ table, resources = [] }, ranked) {
+  const hot = keysOfPartitions(table, ranked);
   const root = document.getElementById("partitions");
   const made = [];
   for (const { index, mode, partitions = [] } of resources) {
@@ -121,7 +139,9 @@ function showPartitions({ resources = [] }) {
       tile.append(element("b", `${one.id} · ${percent(share)}`), element("span", `${Math.round(one.write_units_per_s)} w  ${Math.round(one.read_units_per_s)} r`));
       if (one.throttled_per_s > 0) tile.append(element("span", ` ${rate(one.throttled_per_s)} refused`));
       const splits = one.splits_in_s == null ? (one.not_split_because ? `; not split: ${visible(one.not_split_because)}` : "") : `; splits in ${one.splits_in_s} s`;
-      tile.title = `${visible(one.state ?? "")}${splits}`;
+      const keys = index == null ? [...(hot.get(one.id) ?? [])] : [];
+      if (keys.length > 0) tile.append(element("span", keys.length === 1 ? keys[0] : `${keys[0]} and ${keys.length - 1} more`, "hot"));
+      tile.title = [`${visible(one.state ?? "")}${splits}`, ...keys.slice(0, 10)].join("\n");
       tiles.append(tile);
     }
     made.push(tiles);

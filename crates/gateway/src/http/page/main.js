@@ -3,7 +3,7 @@
 const SPANS = { "10m": ["10 minutes", 2 * SECOND], "6h": ["6 hours", 20 * SECOND], "4d": ["4 days", MINUTE], "28d": ["28 days", MINUTE] };
 const PATIENCE = 10 * SECOND;
 const hash = new URLSearchParams(location.hash.slice(1));
-const state = { span: SPANS[hash.get("span")] ? hash.get("span") : "10m", table: hash.get("table"), seen: null };
+const state = { span: SPANS[hash.get("span")] ? hash.get("span") : "10m", table: hash.get("table"), seen: null, ranked: [] };
 const map = new HeatMap(showCell);
 
 function remember() {
@@ -100,6 +100,7 @@ async function askHeat() {
     answered();
     document.getElementById("login").hidden = true;
     const ranked = rankedKeys(heat);
+    state.ranked = ranked;
     showDiagnosis(heat, ranked);
     showAdvice(heat, ranked);
     showKeys(heat, ranked);
@@ -138,7 +139,7 @@ async function askPartitions() {
   try {
     const { table } = state;
     const answer = await ask(`partitions?table=${encodeURIComponent(table)}`);
-    if (table === state.table) showPartitions(answer);
+    if (table === state.table) showPartitions(answer, state.ranked);
   } catch (problem) {
     document.getElementById("partitions").replaceChildren();
     failed("partitions-note", "partitions", problem);
