@@ -270,6 +270,15 @@ impl Control {
         !lease.is_over(lease.now())
     }
 
+    /// Which share of its lease is left: for that long this gateway may answer without reaching the
+    /// registry. 1 just after it has.
+    pub fn lease_left(&self) -> f64 {
+        let (fence, bounds) = (&self.inner.fence, self.inner.fence.bounds());
+        let whole = if fence.sees_no_registry() { bounds.unregistered_lease() } else { bounds.lease };
+        let left = fence.lease().left(fence.lease().now());
+        (left.as_secs_f64() / whole.as_secs_f64()).min(1.0)
+    }
+
     /// Publishes a change that this process has written, applies it in this gateway, and waits for
     /// what `awaits` says of every other one. Returns whether all calls that were planned before
     /// were answered. May be dropped at any time.

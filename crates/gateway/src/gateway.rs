@@ -19,7 +19,7 @@ use heatsink_store::Store;
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::http::{self, Hosts, Listener, Live, Settings};
-use crate::{Limits, Partitions, Recorded, Recording, Service, Status, Told};
+use crate::{KeyNames, Limits, Partitions, Recorded, Recording, Service, Status, Told};
 
 /// A gateway in this process.
 pub struct Gateway {
@@ -41,6 +41,7 @@ pub struct Builder {
     limits: Limits,
     region: String,
     metrics: Option<Recorded>,
+    hot_keys: Option<KeyNames>,
     partitions: Option<Partitions>,
     automatic: Option<Told>,
     recording: Option<Arc<Recording>>,
@@ -60,6 +61,7 @@ impl Gateway {
             limits: Limits::default(),
             region: "us-east-1".to_owned(),
             metrics: None,
+            hot_keys: None,
             partitions: None,
             automatic: None,
             recording: None,
@@ -211,6 +213,12 @@ impl Builder {
         Builder { metrics: Some(recorded), ..self }
     }
 
+    /// How its metrics name the hottest keys; without it they name none.
+    #[must_use]
+    pub fn hot_keys(self, names: KeyNames) -> Self {
+        Builder { hot_keys: Some(names), ..self }
+    }
+
     /// What tells the partitions of its store.
     #[must_use]
     pub fn partitions(self, partitions: Partitions) -> Self {
@@ -258,6 +266,7 @@ impl Builder {
                 limits,
                 region,
                 metrics,
+                hot_keys,
                 partitions,
                 automatic,
                 recording,
@@ -275,6 +284,9 @@ impl Builder {
             let mut status = Status::of(&service);
             if let Some(metrics) = metrics {
                 status = status.with_metrics(metrics);
+            }
+            if let Some(names) = hot_keys {
+                status = status.with_hot_keys(names);
             }
             if let Some(partitions) = partitions {
                 status = status.with_partitions(partitions);

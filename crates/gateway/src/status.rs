@@ -14,11 +14,13 @@ use heatsink_dynamo::Operation;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::history::{Saved, Span};
 use heatsink_route::Explanation;
+use metrics::gauge;
 
 use crate::Service;
 use crate::acts::Told;
 use crate::budget::Budget;
 use crate::heat::{Heat, HeatView};
+use crate::hot_key_metrics::{self, KeyNames};
 use crate::partitions::{self, Partitions};
 use crate::placed::Placed;
 use crate::planner::Planner;
@@ -31,6 +33,7 @@ pub struct Status {
     stopping: Arc<AtomicBool>,
     partitions: Option<Partitions>,
     recorded: Option<Recorded>,
+    hot_keys: Option<KeyNames>,
     automatic: Option<Told>,
 }
 
@@ -47,6 +50,7 @@ impl Status {
             stopping: Arc::clone(service.stopping()),
             partitions: None,
             recorded: None,
+            hot_keys: None,
             automatic: None,
         }
     }
@@ -61,6 +65,12 @@ impl Status {
     #[must_use]
     pub fn with_metrics(self, recorded: Recorded) -> Self {
         Status { recorded: Some(recorded), ..self }
+    }
+
+    /// The same status, whose metrics name the hottest keys.
+    #[must_use]
+    pub fn with_hot_keys(self, names: KeyNames) -> Self {
+        Status { hot_keys: Some(names), ..self }
     }
 
     /// The same status, which also tells what is done about heat.
@@ -101,9 +111,15 @@ impl Status {
         &self.budget
     }
 
-    /// What tells the metrics, where they are recorded.
-    pub(crate) fn recorded(&self) -> Option<&Recorded> {
-        self.recorded.as_ref()
+    /// The metrics in Prometheus' text format, where they are recorded.
+    pub(crate) fn metrics(&self) -> Option<String> {
+        let recorded = self.recorded.as_ref()?;
+        gauge!("heatsink_lease_left_ratio").set(self.control().lease_left());
+        let mut text = recorded();
+        if let Some(names) = self.hot_keys {
+            text += &hot_key_metrics::text(&self.heat().parts(hot_key_metrics::MOST), names);
+        }
+        Some(text)
     }
 
     /// What tells the partitions, where there are any.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::lock::Mutex as AsyncMutex;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_fence::{Epoch, Gate, Heartbeat, Liveness, Member, Registration, Seen};
+use heatsink_fence::{Bounds, Epoch, Gate, Heartbeat, Liveness, Member, Registration, Seen};
 
 use super::items::{Gateway, StoredHead};
 use super::lease::Lease;
@@ -88,6 +88,11 @@ impl Fence {
     /// The gate of requests that are forwarded because there is no registry.
     pub fn unsharded(&self) -> &Arc<Gate> {
         &self.unsharded
+    }
+
+    /// The bounds of this gateway.
+    pub fn bounds(&self) -> Bounds {
+        self.settings.bounds
     }
 
     /// Whether no registry has been seen, so that nothing is sharded.

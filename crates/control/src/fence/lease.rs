@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use heatsink_env::{Env, MonotonicInstant};
 use heatsink_fence::LeaseEnd;
@@ -30,6 +31,11 @@ impl Lease {
 
     pub fn is_over(&self, now: MonotonicInstant) -> bool {
         !end(&self.until).allows(now)
+    }
+
+    /// How long until it is over.
+    pub fn left(&self, now: MonotonicInstant) -> Duration {
+        end(&self.until).0.since(now)
     }
 
     /// Whether requests may no longer be sent that depend on a key about to move.

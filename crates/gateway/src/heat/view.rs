@@ -5,7 +5,7 @@
 
 use heatsink_control::Control;
 use heatsink_env::Env;
-use heatsink_heat::detect::PartName;
+use heatsink_heat::detect::{PartHeat, PartName};
 use heatsink_heat::history::{ROWS, Span};
 use heatsink_heat::{KeyLoad, TOLD_KEYS, all_loads};
 use serde_json::{Value as Json, json};
@@ -34,6 +34,11 @@ impl HeatView<'_> {
     /// The keys of tables with the highest loads of the last window, the highest first.
     pub(crate) fn loads(&self) -> Vec<KeyLoad> {
         all_loads(&self.heat.parts(self.env.now(), TOLD_KEYS))
+    }
+
+    /// The parts of the last window, each with its hottest keys.
+    pub(crate) fn parts(&self, keys: usize) -> Vec<PartHeat> {
+        self.heat.parts(self.env.now(), keys)
     }
 
     /// What `GET /_heatsink/heat` answers: the last window, of all tables or of one.

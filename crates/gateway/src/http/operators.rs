@@ -52,7 +52,7 @@ impl Operators {
             admin::PARTITIONS => admin::partitions(query, status.partitions()),
             admin::METRICS => {
                 content_type = METRICS_TEXT;
-                admin::metrics(status.recorded())
+                admin::metrics(status.metrics())
             }
             admin::HEAT => admin::heat(query, status).await,
             admin::HEAT_MAP => match admin::span(query) {

@@ -206,6 +206,9 @@ async fn serve(args: Args) -> Result<(), Exit> {
     if let Some(partitions) = partitions {
         gateway = gateway.partitions(partitions);
     }
+    if let Some(names) = args.admin.hot_keys() {
+        gateway = gateway.hot_keys(names);
+    }
     if let Some(writer) = &recording {
         gateway = gateway.recording(writer.recording());
     }

@@ -58,6 +58,26 @@ fn times_and_totals_are_metrics() {
 }
 
 #[test]
+fn the_hottest_keys_are_metrics_where_that_is_asked_for() {
+    let series = "heatsink_hot_key_units_per_second{table=\"Tab\",index=\"\",kind=\"write\",key=\"";
+    let named = |names: &str| {
+        let server = serving_a_table(&["--hot-key-metrics", names]);
+        let metrics = writing_until(&server, "/_heatsink/metrics", |metrics| metrics.contains(series));
+        let line = metrics.lines().find_map(|line| line.strip_prefix(series)).unwrap();
+        let (name, units) = line.split_once("\"} ").unwrap();
+        assert!(units.parse::<f64>().unwrap() > 0.0, "{line}");
+        assert!(metrics.contains("heatsink_hot_key_throttled_per_second{"), "{metrics}");
+        // A server alone renews its lease as any gateway does.
+        let lease = metrics.lines().find_map(|line| line.strip_prefix("heatsink_lease_left_ratio ")).unwrap();
+        assert!((0.3..=1.0).contains(&lease.parse::<f64>().unwrap()), "{lease}");
+        name.to_owned()
+    };
+    assert_eq!(named("plain"), "secret_key");
+    let hashed = named("hashed");
+    assert!(hashed.len() == 16 && hashed.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hashed}");
+}
+
+#[test]
 fn requests_are_logged_where_that_is_asked_for_and_without_keys() {
     let server = serving_a_table(&["--access-log", "--log-format", "json"]);
     assert_eq!(call(&server.endpoint(), "PutItem", ITEM).0, 200);

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use heatsink_control::reshard_intent::{ReshardIntent, Steering};
 use heatsink_layout::Phase;
 use heatsink_reshard::State;
+use metrics::counter;
 
 use super::choice::Place;
 use crate::key::wanted::never_narrower;
@@ -95,7 +96,8 @@ impl Progress for Shown {
     }
 
     fn moved(&self, items: u64) {
-        self.moved.store(items, Ordering::Relaxed);
+        let before = self.moved.swap(items, Ordering::Relaxed);
+        counter!("heatsink_reshard_items_moved_total").increment(items.saturating_sub(before));
     }
 
     fn hindered(&self, why: Option<String>) {

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+use heatsink_gateway::KeyNames;
 use heatsink_gateway::http::{Access, Hosts, Token};
 use tokio::net::TcpListener;
 
@@ -22,6 +24,17 @@ pub struct Args {
     /// …`); also HEATSINK_ADMIN_TOKEN
     #[arg(long = "admin-token-file", value_name = "FILE", requires = "address")]
     token_file: Option<PathBuf>,
+    /// Name the 20 hottest keys in the metrics, as they are or hashed; without it metrics name no
+    /// keys
+    #[arg(long = "hot-key-metrics", value_enum, value_name = "NAMES")]
+    hot_keys: Option<HotKeyNames>,
+}
+
+/// How keys are named in metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum HotKeyNames {
+    Plain,
+    Hashed,
 }
 
 /// An admin address that listens.
@@ -31,6 +44,14 @@ pub struct Admin {
 }
 
 impl Args {
+    /// How metrics name the hottest keys, if they do.
+    pub fn hot_keys(&self) -> Option<KeyNames> {
+        self.hot_keys.map(|names| match names {
+            HotKeyNames::Plain => KeyNames::Plain,
+            HotKeyNames::Hashed => KeyNames::Hashed,
+        })
+    }
+
     /// Listens on it, if there is to be one. On loopback without a token `hosts` are served, as on
     /// the clients' endpoint.
     ///

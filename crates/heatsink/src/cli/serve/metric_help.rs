@@ -8,7 +8,7 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 /// Name, labels, meaning.
 type Metric = (&'static str, &'static str, &'static str);
 
-const COUNTERS: [Metric; 28] = [
+const COUNTERS: [Metric; 29] = [
     ("heatsink_requests_total", "operation, outcome", "Requests answered."),
     (
         "heatsink_plans_total",
@@ -49,6 +49,7 @@ const COUNTERS: [Metric; 28] = [
         "Items put that cost a unit more for their last few bytes; one in 16 is examined and counts as 16.",
     ),
     ("heatsink_reshards_total", "outcome", "Reshards that this gateway has ended."),
+    ("heatsink_reshard_items_moved_total", "", "Items that reshards of this gateway have moved."),
     (
         "heatsink_automatic_decisions_total",
         "what, outcome",
@@ -95,10 +96,15 @@ const COUNTERS: [Metric; 28] = [
     ),
 ];
 
-const GAUGES: [Metric; 8] = [
+const GAUGES: [Metric; 9] = [
     ("heatsink_connections", "", "Open connections of clients."),
     ("heatsink_requests_in_flight", "", "Requests being answered."),
     ("heatsink_held_bytes", "of", "Bytes that requests hold, by what for: requests, work, answers."),
+    (
+        "heatsink_lease_left_ratio",
+        "",
+        "The share of its lease that a gateway has left: for so long it answers without reaching the registry.",
+    ),
     ("heatsink_reshards_running", "", "Reshards that this gateway carries out now."),
     (
         "heatsink_automatic_left_alone",
@@ -136,6 +142,8 @@ pub(super) fn describe() {
 
 #[cfg(test)]
 mod tests {
+    use heatsink_gateway::HOT_KEY_METRICS;
+
     use super::*;
 
     const HEAD: &str = "# Metrics
@@ -150,7 +158,9 @@ table, index and kind have names, and 200 clients; the rest is added up under em
     #[test]
     fn the_page_of_metrics_is_this_table() {
         let mut page = HEAD.to_owned();
-        for (kind, metrics) in [("Counters", &COUNTERS[..]), ("Gauges", &GAUGES), ("Histograms", &HISTOGRAMS)]
+        let hot_keys = HOT_KEY_METRICS.map(|(name, help)| (name, "table, index, kind, key", help));
+        let gauges = [&GAUGES[..], &hot_keys].concat();
+        for (kind, metrics) in [("Counters", &COUNTERS[..]), ("Gauges", &gauges), ("Histograms", &HISTOGRAMS)]
         {
             page += &format!("\n## {kind}\n\n| metric | labels | counts |\n|---|---|---|\n");
             for (name, labels, help) in metrics {
