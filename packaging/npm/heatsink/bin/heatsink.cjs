@@ -23,4 +23,9 @@ const forward = (signal) => child.kill(signal);
 process.on("SIGINT", () => process.stdin.isTTY || forward("SIGINT"));
 process.on("SIGTERM", forward);
 process.on("SIGHUP", forward);
+// npx that is killed tells nobody: whoever it ran has another parent then.
+if (process.env.npm_command === "exec") {
+  const parent = process.ppid;
+  setInterval(() => process.ppid === parent || forward("SIGTERM"), 500).unref();
+}
 child.on("exit", (code, signal) => process.exit(code ?? 128 + os.constants.signals[signal]));
