@@ -26,6 +26,11 @@ process.on("SIGHUP", forward);
 // npx that is killed tells nobody: whoever it ran has another parent then.
 if (process.env.npm_command === "exec") {
   const parent = process.ppid;
-  setInterval(() => process.ppid === parent || forward("SIGTERM"), 500).unref();
+  const looking = setInterval(() => {
+    if (process.ppid === parent) return;
+    // Once: a second signal would cut requests off.
+    clearInterval(looking);
+    forward("SIGTERM");
+  }, 500);
 }
 child.on("exit", (code, signal) => process.exit(code ?? 128 + os.constants.signals[signal]));
