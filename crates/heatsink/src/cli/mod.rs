@@ -14,6 +14,7 @@ mod gateways;
 mod health;
 mod heatmap;
 mod hot_keys;
+mod init;
 mod known_tables;
 mod logs;
 mod open;
@@ -75,6 +76,8 @@ enum Command {
     Health(health::Args),
     /// Draws the heat of keys over time, as a running server has seen it
     Heatmap(heatmap::Args),
+    /// Writes a commented configuration that changes nothing
+    Init(init::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
     /// Gives hot keys other shards while clients use them
@@ -106,6 +109,7 @@ impl Command {
             Command::Gateways(args) => args.output,
             Command::Health(args) => args.output,
             Command::Heatmap(args) => args.output,
+            Command::Init(args) => args.output,
             Command::Partitions(args) => args.output,
             Command::Reshard(args) => args.output(),
             Command::Shards(args) => args.output,
@@ -146,6 +150,7 @@ pub fn run() -> ExitCode {
         Some(Command::Gateways(args)) => gateways::run(args),
         Some(Command::Health(args)) => health::run(args),
         Some(Command::Heatmap(args)) => heatmap::run(args),
+        Some(Command::Init(args)) => init::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
         Some(Command::Reshard(args)) => reshard::run(args),
         Some(Command::Shards(args)) => shards::run(args),

@@ -89,6 +89,9 @@ pub struct Args {
     /// Serve on for so long after SIGTERM: not ready, and each answer ends its connection
     #[arg(long, value_name = "SECONDS", env = "HEATSINK_LAME_DUCK", hide_env_values = true, default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=3_600))]
     lame_duck: u64,
+    /// Also stop, as at Ctrl-C, when standard input ends: the process that started this one has ended
+    #[arg(long)]
+    end_with_stdin: bool,
     #[command(flatten)]
     admin: admin::Args,
     /// Keep the history of the heat in this file [default: beside the data file, named FILE.heat]
@@ -180,7 +183,10 @@ pub fn run(args: Args) -> Result<(), Exit> {
 
 async fn serve(args: Args) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let (signals, hangups) = (Signals::catch()?, reload::hangups()?);
+    let (mut signals, hangups) = (Signals::catch()?, reload::hangups()?);
+    if args.end_with_stdin {
+        signals = signals.or_end_of_input()?;
+    }
     let sources = sources(&args);
     let configuration = sources.read(&*env)?;
     let (found, settings) = (&configuration.found, configuration.settings.clone());

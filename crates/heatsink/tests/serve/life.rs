@@ -80,6 +80,31 @@ fn a_second_signal_ends_a_lame_duck() {
 }
 
 #[test]
+fn the_end_of_standard_input_ends_it_where_it_is_told_so() {
+    let start = |flags: &[&str]| {
+        let (held, passed) = UnixStream::pair().unwrap();
+        let mut command = heatsink();
+        command.args(["serve", "--output", "json", "--listen", "127.0.0.1:0"]).args(flags);
+        (held, Server::passing(&mut command, Stdio::from(OwnedFd::from(passed))))
+    };
+    let (mut held, mut server) = start(&["--end-with-stdin"]);
+    // What comes in is passed over.
+    held.write_all(b"anything\n").unwrap();
+    let mut idle = TcpStream::connect(server.address()).unwrap();
+    idle.write_all(&kept()).unwrap();
+    answer(&mut idle);
+    assert!(server.runs());
+    drop(held);
+    assert_eq!(server.wait().0, Some(0));
+
+    let (held, mut server) = start(&[]);
+    drop(held);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(server.runs());
+    assert_eq!(server.stop("TERM").0, Some(0));
+}
+
+#[test]
 fn a_hangup_never_kills() {
     let mut server = Server::start(&[]);
     for _ in 0..3 {
