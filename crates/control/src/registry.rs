@@ -153,11 +153,13 @@ impl Registry {
         )
     }
 
-    /// The error of a registry that cannot be reached. It names the registry, because the client
-    /// asked for another table. Retryable, even if the store denies access: the client is not the
-    /// one without permission. A store that throttles does so by its own code.
+    /// The error of a registry that cannot be reached, or that the store does not give. It names the
+    /// registry, because the client asked for another table. Retryable, even if the store denies
+    /// access: the client is not the one without permission. A store that throttles does so by its
+    /// own code.
     pub(crate) fn failed(&self, error: Error) -> Error {
-        let message = format!("The registry {} cannot be reached: {error}", self.name);
+        let how = if error.is_denied() { "is refused to this gateway" } else { "cannot be reached" };
+        let message = format!("The registry {} {how}: {error}", self.name);
         match error.retryable() {
             true if error.is_throttled() => Error::new(error.code, message),
             true => Error::unavailable(message, error.outcome),

@@ -80,7 +80,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 async fn compare(args: &Check, rules: &Rules) -> Result<Checked, Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-    check(store, env, rules).await.map_err(|error| not_answered("the store could not be reached", &error))
+    check(store, env, rules).await.map_err(|error| not_answered("the tables could not be read", &error))
 }
 
 /// What is wrong, most serious first.

@@ -34,9 +34,15 @@ pub async fn open_existing(
 /// A store that did not answer: what was asked, and what came back.
 pub fn not_answered(what: &str, error: &Error) -> Exit {
     if error.is_denied() {
+        // An error of Heatsink's own around the store's says nothing by its code.
+        let said = match &error.message {
+            Some(message) if error.code == Code::InternalServerError => message.clone(),
+            _ => error.to_string(),
+        };
         return Exit::usage(format!(
-            "{what}: {}. The credentials of this command are missing, wrong, expired, or not allowed to do this at the store",
-            without_numbers(&error.to_string())
+            "{what}: {}. The credentials of this command are missing, wrong, expired, for another region, or not allowed to do this at the store: set \
+             AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION, or allow them the call",
+            without_numbers(&said).trim_end_matches('.')
         ));
     }
     let exit = Exit::unavailable(without_numbers(&format!("{what}: {error}")));
@@ -54,8 +60,6 @@ pub fn passes(error: &Error) -> bool {
 pub fn not_started(error: StartError) -> Exit {
     match &error {
         StartError::Rules(_) => Exit::usage(error.to_string()),
-        StartError::Store(cause) => {
-            not_answered("The store could not be reached to read its registry of sharded tables", cause)
-        }
+        StartError::Store(cause) => not_answered("The registry of sharded tables could not be read", cause),
     }
 }

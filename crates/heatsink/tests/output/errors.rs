@@ -95,7 +95,7 @@ fn what_is_not_to_be_had_is_69() {
     let upstream = format!("http://{nobody}");
     for (arguments, says) in [
         (&["serve", "--listen", &taken][..], "in use"),
-        (&["serve", "--listen", "127.0.0.1:0", "--upstream", &upstream], "could not be reached"),
+        (&["serve", "--listen", "127.0.0.1:0", "--upstream", &upstream], "cannot be reached"),
         (&["config", "check", "--rules", "rules.toml", "--upstream", &upstream], "Connection refused"),
         (&["audit", "T", "--upstream", &upstream], "Connection refused"),
         (&["adopt", "T", "--rules", "rules.toml", "--upstream", &upstream, "--yes"], "nothing was changed"),

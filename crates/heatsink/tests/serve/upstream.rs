@@ -152,13 +152,30 @@ fn credentials_come_from_a_container_s_endpoint() {
 
 #[test]
 fn commands_say_that_their_credentials_are_refused() {
+    let folder = scratch("refused-credentials");
+    let rules = folder.join("heatsink.toml").display().to_string();
+    std::fs::write(&rules, "[[rule]]\ntable = \"scores\"\nstrategy = \"calculated\"\nshards = 4\n").unwrap();
     for error in ["UnrecognizedClientException", "ExpiredTokenException", "AccessDeniedException"] {
         let url = refusing(error);
-        for command in [&["reshard", "status"][..], &["gateways"], &["freeze"], &["verify", "scores"]] {
+        for command in [
+            &["reshard", "status"][..],
+            &["reshard", "start", "scores", "k", "--shards", "4", "--yes"],
+            &["gateways"],
+            &["freeze"],
+            &["verify", "scores"],
+            &["serve", "--listen", "127.0.0.1:0"],
+            &["watch", "--listen", "127.0.0.1:0"],
+            &["audit", "scores"],
+            &["config", "check", "--rules", &rules],
+        ] {
             let output = run(&[command, &["--upstream", &url]].concat());
             let said = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(64), "{error} {command:?}: {said}");
-            assert!(said.contains(error) && said.contains("credentials"), "{error} {command:?}: {said}");
+            assert!(said.contains(error) && said.contains("AWS_PROFILE"), "{error} {command:?}: {said}");
+            // It was reached, the fault is not the server's, and nothing changes by itself.
+            for wrong in ["be reached", "InternalServerError", "..", "again"] {
+                assert!(!said.contains(wrong), "{error} {command:?}: {said}");
+            }
         }
     }
 }
