@@ -274,6 +274,8 @@ pub(crate) fn contradiction(
         DesiredLayout::Sharded(desired) if !agree(desired, recorded) => desired,
         _ => return None,
     };
+    let recorded: &dyn std::fmt::Display =
+        if recorded.is_empty() { &"that only single keys have shards" } else { recorded };
     Some(format!(
         "The rules contradict the registry for table {table}: the rules say {desired}, the record in {registry} says {recorded}. \
          Stored items lie as the record says, and it goes on to hold: change the rules back, or bring the table out with \

@@ -8,6 +8,7 @@ mod automatic;
 mod clients;
 mod config;
 mod confirm;
+mod doctor;
 mod explain;
 mod freeze;
 mod gateways;
@@ -66,6 +67,8 @@ enum Command {
     Audit(audit::Args),
     /// Reads the rules and explains what they mean
     Config(config::Args),
+    /// Looks at configuration, store, registry and rights, and says what to do about what is wrong
+    Doctor(doctor::Args),
     /// Shows the physical requests of a request and their cost, without sending it
     Explain(explain::Args),
     /// Stops layout changes in all gateways until they are allowed again
@@ -104,6 +107,7 @@ impl Command {
             Command::Adopt(args) => args.output,
             Command::Audit(args) => args.output,
             Command::Config(args) => args.output(),
+            Command::Doctor(args) => args.output,
             Command::Explain(args) => args.output,
             Command::Freeze(args) => args.output,
             Command::Gateways(args) => args.output,
@@ -145,6 +149,7 @@ pub fn run() -> ExitCode {
         Some(Command::Adopt(args)) => adopt::run(args),
         Some(Command::Audit(args)) => audit::run(args),
         Some(Command::Config(args)) => config::run(args),
+        Some(Command::Doctor(args)) => doctor::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Freeze(args)) => freeze::run(args),
         Some(Command::Gateways(args)) => gateways::run(args),

@@ -9,6 +9,7 @@ mod audit_beside;
 mod audit_files;
 mod audit_trace;
 mod command;
+mod doctor;
 mod error_index;
 mod errors;
 mod pages;
