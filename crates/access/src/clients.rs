@@ -1,20 +1,16 @@
 //! The clients that are known to a gateway.
 
 use std::collections::HashMap;
-use std::env;
 use std::sync::Arc;
 
-use heatsink_control::{ClientSettings, RightsSettings, RulesError, SecretSource};
+use heatsink_control::{ClientSettings, RulesError};
 use heatsink_dynamo::Error;
-use heatsink_signature::{BodyHash, Claim, Client, UnfitClient, Verifier};
+use heatsink_signature::{BodyHash, Claim, Verifier};
 use http::request::Parts;
-use jiff::Timestamp;
 
 use crate::caller::Caller;
-use crate::globs::{self, Globs};
-use crate::policy;
-use crate::rights::Rights;
-use crate::secret_file::{self, Unfit};
+use crate::certificates::{self, Certificates, Certified};
+use crate::sections;
 
 /// The clients of one gateway. Without any, everyone who reaches it is served.
 #[derive(Debug, Default)]
@@ -27,6 +23,20 @@ struct Known {
     verifier: Verifier,
     /// By access key.
     callers: HashMap<String, Caller>,
+    certificates: Certificates,
+    /// Whether any client has a secret to sign with.
+    is_signing: bool,
+}
+
+/// What a head claims, before its body is read.
+#[derive(Debug)]
+pub enum Claimed<'a> {
+    /// Nothing need be claimed: no client is known.
+    Nothing,
+    /// To be the client of the certificate that was shown, which need not sign.
+    Certified(Caller),
+    /// To be signed by a client.
+    Signed(Claim<'a>),
 }
 
 impl Clients {
@@ -38,28 +48,42 @@ impl Clients {
     pub fn load(settings: &[ClientSettings], region: &str) -> Result<Clients, RulesError> {
         let Some(first) = settings.first() else { return Ok(Clients::default()) };
         let shown: Arc<str> = region.into();
-        let (mut clients, mut callers) = (Vec::new(), HashMap::new());
+        let (mut signing, mut callers) = (Vec::new(), HashMap::new());
+        let mut certificates = Certificates::default();
         for one in settings {
-            let client = client(one)?;
-            let caller = Caller::new(&one.id, &shown, &Arc::new(rights(one, region)?));
-            callers.insert(one.id.clone(), caller);
-            clients.push(client);
+            sections::access_key(one)?;
+            let expires = sections::expires(one)?;
+            if let Some(secret) = &one.secret {
+                signing.push(sections::client(one, secret, expires)?);
+            }
+            let caller = Caller::new(&one.id, &shown, &Arc::new(sections::rights(one, region)?));
+            let twice = |what: String| format!("two clients have the {what}");
+            if callers.insert(one.id.clone(), caller.clone()).is_some() {
+                return Err(one.fault("id", twice(format!("access key {}", one.id))));
+            }
+            let certified = Certified { caller, signs: one.secret.is_some(), expires };
+            let added = certificates.add(&one.certificates, &certified);
+            added.map_err(|name| one.fault("certificate", twice(format!("certificate {name}"))))?;
         }
-        // No client may be there twice. Of one file that is said, with the line, when it is read.
+        let is_signing = !signing.is_empty();
         let verifier =
-            Verifier::new(region, clients).map_err(|unfit| first.fault("id", unfit.to_string()))?;
-        Ok(Clients { known: Some(Known { verifier, callers }) })
+            Verifier::new(region, signing).map_err(|unfit| first.fault("id", unfit.to_string()))?;
+        Ok(Clients { known: Some(Known { verifier, callers, certificates, is_signing }) })
     }
 
-    /// Checks what the clients of a rules file may do, without their secrets.
+    /// Checks the clients of a rules file, without their secrets.
     ///
     /// # Errors
     /// The first fault: its file, line and field, and what to do.
-    pub fn check_rights(settings: &[ClientSettings], region: &str) -> Result<(), RulesError> {
-        settings.iter().try_for_each(|one| rights(one, region).map(drop))
+    pub fn check(settings: &[ClientSettings], region: &str) -> Result<(), RulesError> {
+        settings.iter().try_for_each(|one| {
+            sections::access_key(one)?;
+            sections::expires(one)?;
+            sections::rights(one, region).map(drop)
+        })
     }
 
-    /// Whether requests have to be signed by one of them.
+    /// Whether requests have to be of one of them.
     pub fn are_known(&self) -> bool {
         self.known.is_some()
     }
@@ -69,108 +93,84 @@ impl Clients {
         self.known.as_ref()?.callers.get(id)
     }
 
-    /// What a head claims that arrives at `unix_millis`; `None` where no client is known. It reads
-    /// no more than the head.
+    /// What a head claims that arrives at `unix_millis`, on a connection that has `shown` the
+    /// certificate of that name. It reads no more than the head.
     ///
     /// # Errors
-    /// The refusal, in DynamoDB's words, of a head that breaks a rule.
-    pub fn claim<'a>(&self, head: &'a Parts, unix_millis: u64) -> Result<Option<Claim<'a>>, Error> {
-        self.known.as_ref().map(|known| known.verifier.claim(head, unix_millis)).transpose()
+    /// The refusal of a head that breaks a rule of signatures, in DynamoDB's words, of a certificate
+    /// that is of no client, and of one whose client has to sign where the head names another.
+    pub fn claim<'a>(
+        &self,
+        head: &'a Parts,
+        shown: Option<&str>,
+        unix_millis: u64,
+    ) -> Result<Claimed<'a>, Error> {
+        let Some(known) = &self.known else { return Ok(Claimed::Nothing) };
+        match known.certificates.client(shown) {
+            Some(client) if !client.signs => client.in_time(unix_millis).map(Claimed::Certified),
+            None if !known.is_signing => Err(certificates::unknown(shown)),
+            certified => {
+                let claim = known.verifier.claim(head, unix_millis)?;
+                match certified.map(|client| client.caller.id()) {
+                    // Whoever is named: that there is such a client is not told.
+                    Some(id) if id != claim.access_key() => Err(certificates::of_two(id, claim.access_key())),
+                    _ => Ok(Claimed::Signed(claim)),
+                }
+            }
+        }
     }
 
-    /// Whether there is a client with the access key of a claim. If there is none, nothing of the body
-    /// that comes will be used.
-    pub fn knows(&self, claim: &Claim<'_>) -> bool {
-        self.known.as_ref().is_some_and(|known| known.verifier.knows(claim))
+    /// Whether there is a client with the access key of a claim, and the certificate that was shown
+    /// does not contradict it. Otherwise nothing of the body that comes will be used.
+    pub fn may_hold(&self, claim: &Claim<'_>, shown: Option<&str>) -> bool {
+        self.known.as_ref().is_some_and(|known| {
+            known.verifier.knows(claim) && known.certificates.admit(claim.access_key(), shown)
+        })
+    }
+
+    /// Whether that certificate is of a client.
+    pub fn know_certificate(&self, shown: Option<&str>) -> bool {
+        self.known.as_ref().is_some_and(|known| known.certificates.client(shown).is_some())
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.known.as_ref().map_or(0, |known| known.callers.len())
     }
 
     /// Who has signed the head that made the claim, with the body that came with it. `None` where
     /// no client is known.
     ///
     /// # Errors
-    /// The refusal, in DynamoDB's words.
+    /// The refusal, in DynamoDB's words; and that of a signature and a certificate of two clients.
     pub fn authenticate(
         &self,
         claim: Claim<'_>,
         body: &BodyHash,
+        shown: Option<&str>,
         unix_millis: u64,
     ) -> Result<Option<Caller>, Error> {
-        let Some(Known { verifier, callers }) = &self.known else { return Ok(None) };
-        let principal = verifier.authenticate(claim, body, unix_millis)?;
+        let Some(Known { verifier, callers, certificates, .. }) = &self.known else { return Ok(None) };
+        let principal = verifier.authenticate(claim, body, unix_millis).map_err(|error| match shown {
+            Some(name) if certificates.client(shown).is_none() => certificates::neither(name, &error),
+            _ => error,
+        })?;
         // Both are made of the same sections.
         let caller = callers.get(principal.id()).cloned();
-        caller.map(Some).ok_or_else(|| Error::internal("A client has no rights on record"))
+        let caller = caller.ok_or_else(|| Error::internal("A client has no rights on record"))?;
+        certificates.check_signer(&caller, shown)?;
+        Ok(Some(caller))
     }
-}
 
-/// What a client may do.
-fn rights(settings: &ClientSettings, region: &str) -> Result<Rights, RulesError> {
-    match &settings.rights {
-        RightsSettings::Globs { tables, actions, keys, attributes } => {
-            let globs = Globs {
-                tables: tables.as_deref(),
-                actions: actions.as_deref(),
-                keys: keys.as_deref(),
-                attributes: attributes.as_deref(),
-            };
-            globs::rights(settings, &globs)
-        }
-        RightsSettings::Policy(file) => {
-            let fault = |problem: String| settings.fault("policy", format!("{}: {problem}", file.display()));
-            let text = secret_file::read_unchanged(file).map_err(|unfit| fault(unfit.to_string()))?;
-            policy::read(text.as_bytes(), region).map_err(fault)
-        }
+    /// Whether a client that need not sign may send a request that names this access key: its own,
+    /// or any that is no other client's, for SDKs always name one.
+    ///
+    /// # Errors
+    /// The refusal of another client's.
+    pub fn check_named(&self, caller: &Caller, access_key: &str) -> Result<(), Error> {
+        let is_anothers = access_key != caller.id() && self.caller(access_key).is_some();
+        if is_anothers { Err(certificates::of_two(caller.id(), access_key)) } else { Ok(()) }
     }
-}
-
-/// The client of a section.
-fn client(settings: &ClientSettings) -> Result<Client, RulesError> {
-    let id_field = settings.secret_field();
-    let secret = text(settings, id_field, &settings.secret)?;
-    let unfit = |field: &'static str| {
-        move |unfit: UnfitClient| match unfit {
-            UnfitClient::Empty => settings.fault(field, "what it names is empty"),
-            unfit => settings.fault("id", unfit.to_string()),
-        }
-    };
-    if settings.id.is_empty() {
-        return Err(settings.fault("id", "expected an access key, found an empty text"));
-    }
-    let mut client = Client::new(&settings.id, &secret).map_err(unfit(id_field))?;
-    if let Some(source) = &settings.former_secret {
-        let field = settings.former_secret_field();
-        client = client.with_former_secret(&text(settings, field, source)?).map_err(unfit(field))?;
-    }
-    if let Some(source) = &settings.session_token {
-        let field = settings.session_token_field();
-        client = client.with_token(&text(settings, field, source)?).map_err(unfit(field))?;
-    }
-    if let Some(expires) = &settings.expires {
-        let moment: Timestamp = expires.parse().map_err(|_| {
-            let problem = format!("expected a moment such as \"2027-01-31T00:00:00Z\", found {expires:?}");
-            settings.fault("expires", problem)
-        })?;
-        client = client.expiring(u64::try_from(moment.as_millisecond()).unwrap_or_default());
-    }
-    Ok(client)
-}
-
-/// The secret that a field names. What the field holds may be a secret by mistake: it is repeated
-/// only where it is the name of a file that is there.
-fn text(settings: &ClientSettings, field: &str, source: &SecretSource) -> Result<String, RulesError> {
-    let text = match source {
-        SecretSource::File(file) => secret_file::read(file).map_err(|unfit| match unfit {
-            Unfit::Unreadable(error) => {
-                settings.fault(field, format!("the file that it names cannot be read: {}", error.kind()))
-            }
-            unfit => settings.fault(field, format!("{}: {unfit}", file.display())),
-        })?,
-        SecretSource::Variable(name) => env::var(name).map_err(|_| {
-            settings.fault(field, "the environment variable that it names is not set, or is no text")
-        })?,
-    };
-    // The line end of its file is none of it.
-    Ok(text.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -229,8 +229,8 @@ mod tests {
 
     fn caller(clients: &Clients, secret: &str, token: Option<&str>) -> Option<String> {
         let head = head(secret, token);
-        let claim = clients.claim(&head, NOW).unwrap()?;
-        let caller = clients.authenticate(claim, &BodyHash::of(b"{}"), NOW).ok()??;
+        let Claimed::Signed(claim) = clients.claim(&head, None, NOW).unwrap() else { return None };
+        let caller = clients.authenticate(claim, &BodyHash::of(b"{}"), None, NOW).ok()??;
         Some(caller.id().to_owned())
     }
 

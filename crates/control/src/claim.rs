@@ -165,14 +165,19 @@ impl Claim {
 
     async fn take_on(registry: &Registry, on: &On<'_>, writes: usize) -> Result<Self, ClaimError> {
         let permits = writes.clamp(1, MOST_PERMITS);
-        match Self::take_with(registry, on, permits).await {
-            Err(ClaimError::Store(error))
-                if error.code == Code::ValidationException && permits > FEW_PERMITS =>
-            {
-                Self::take_with(registry, on, FEW_PERMITS).await
-            }
-            taken => taken,
+        let few = permits.min(FEW_PERMITS);
+        let takes_fewer = |taken: &Result<Self, ClaimError>| matches!(taken, Err(ClaimError::Store(error)) if error.code == Code::ValidationException);
+        let mut taken = Self::take_with(registry, on, permits).await;
+        if takes_fewer(&taken) {
+            taken = Self::take_with(registry, on, few).await;
         }
+        if takes_fewer(&taken) {
+            // A first claim has no other to end, so it may have more permits than a takeover has room
+            // for.
+            end_of(registry, &on.holder).await?;
+            taken = Self::take_with(registry, on, few).await;
+        }
+        taken
     }
 
     async fn take_with(registry: &Registry, on: &On<'_>, permits: usize) -> Result<Self, ClaimError> {

@@ -163,9 +163,12 @@ impl Control {
                         tracing::warn!(table = name, "{error}")
                     }
                     _ if error.code == Code::ResourceNotFoundException => {}
-                    // Its layout is being changed, or cannot be changed yet: its first request
-                    // looks again.
-                    _ if error.code == Code::ServiceUnavailable && error.outcome == Outcome::NotDone => {
+                    // Its layout is being changed, or cannot be changed yet, or its record cannot be
+                    // read: its first request looks again. The other tables are served meanwhile.
+                    _ if [Code::ServiceUnavailable, Code::InternalServerError].contains(&error.code)
+                        && error.outcome == Outcome::NotDone
+                        && !error.is_denied() =>
+                    {
                         tracing::warn!(table = name, "{error}");
                     }
                     _ => return Err(StartError::Store(error)),
@@ -181,7 +184,7 @@ impl Control {
         let exact = rules.iter().filter(|rule| rule.table.is_exact());
         let mut names: Vec<String> = exact.map(|rule| rule.table.text().to_owned()).collect();
         if recorded {
-            names.extend(registry.all().await?.into_iter().map(|record| record.name));
+            names.extend(registry.recorded_names().await?);
         }
         names.sort();
         names.dedup();
@@ -396,8 +399,8 @@ impl Control {
         Ok(self.inner.registry.entry(name).await?.is_some())
     }
 
-    /// The newest change of layouts that this gateway has seen.
-    pub fn epoch(&self) -> u64 {
+    /// How often this gateway has seen that layouts changed.
+    pub fn changes_seen(&self) -> u64 {
         self.inner.fence.seen()
     }
 }

@@ -26,6 +26,7 @@ pub(crate) use self::writes::FEW_KEYS;
 pub use self::writes::KeyWrites;
 use crate::record::{ChangedAt, Record};
 use crate::registry::Registry;
+use crate::tally::{Found, Tally};
 
 /// How often records of keys are read that seem to be too few, and the first pause between.
 const LOOKS: u32 = 4;
@@ -36,8 +37,8 @@ pub const MAX_KEY_RECORDS: usize = 10_000;
 
 impl KeyRecord {
     /// Whether items lie, and go, where they do according to another record of the key. None go
-    /// before PREPARE, nor where a counter widens, or buckets without items get another number of
-    /// shards.
+    /// before PREPARE, nor where a counter gets more fragments or fewer, or buckets without items get
+    /// another number of shards.
     fn lies_as(&self, other: &KeyRecord) -> bool {
         let to = |record: &KeyRecord| {
             let moves = record.moves.as_ref().filter(|moves| moves.phase > Phase::Reserve);
@@ -58,6 +59,13 @@ impl KeyRecord {
         let (reserved, since, settled) = (self.reserved, self.since, self.settled);
         (self.key, RecordedKey { in_force, reserved, since, settled })
     }
+}
+
+/// The tally of these records, which are all of a table.
+fn tally(records: &[KeyRecord]) -> Result<Tally, Error> {
+    records.iter().try_fold(Tally::NONE, |tally, one| {
+        Ok(tally.with(&KeyRecord::place(&one.key, one.key_type)?.sort, one.version))
+    })
 }
 
 impl Registry {
@@ -122,38 +130,62 @@ impl Registry {
         Ok(page["Count"].as_u64().is_some_and(|count| count > 0))
     }
 
-    /// The records of the keys of a table with that record, which says how many there are at least.
+    /// The records of the keys of a table with that record, which says how many there are, and
+    /// which version each has.
     ///
     /// # Errors
-    /// As [`key_records`](Self::key_records); retryable where some are missing. A key whose record
-    /// is lost would be taken for a whole one, and a part of its items be found.
+    /// As [`key_records`](Self::key_records); retryable where they are not those of the record. A
+    /// key whose record is lost or older would be taken for one that lies otherwise, and a part of
+    /// its items be found.
     pub fn all_key_records<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<Vec<KeyRecord>, Error>> {
         async move {
-            if record.keys == 0 {
-                return Ok(Vec::new());
-            }
-            let least = record.key_count.unwrap_or(1);
+            let mut newest = record.clone();
             for look in 1..=LOOKS {
                 let found = self.key_records(&record.id).await?;
-                if u64::try_from(found.len()).is_ok_and(|found| found >= least) {
+                let verdict = newest.tally().compare(tally(&found)?);
+                if verdict == Found::These {
                     return Ok(found);
                 }
-                // The transaction that writes both may have been read in its middle.
                 if look < LOOKS {
                     self.env().sleep(LOOK * look).await;
                 }
+                // The transaction that writes both may have been read in its middle, or the table's
+                // record have been written since.
+                let now = self.read(&record.id).await?.filter(|now| now.version != newest.version);
+                match now {
+                    Some(now) => newest = now,
+                    None if look < LOOKS => {}
+                    None => return Err(self.others_than_recorded(&newest, verdict, &found)),
+                }
+                if look == LOOKS {
+                    // It is written all the time. Each of these writes is made known, and looked at.
+                    return Ok(found);
+                }
             }
-            Err(Error::unavailable(
-                format!(
-                    "The registry {} has lost records of keys of table {}: its record says that there are {least}. Nothing is sent until they are restored \
-                     from a backup (docs/how-to/recover.md)",
-                    self.name(),
-                    record.name
-                ),
-                Outcome::NotDone,
-            ))
+            Ok(Vec::new())
         }
         .boxed()
+    }
+
+    /// The error for records of keys that are not those which their table's record speaks of.
+    fn others_than_recorded(&self, record: &Record, verdict: Found, found: &[KeyRecord]) -> Error {
+        let (registry, table, count) = (self.name(), &record.name, record.tally().count);
+        let is_older = |key: &KeyRecord| key.since != u64::MAX && key.since > record.version;
+        let what = if verdict == Found::TooFew {
+            format!("has lost records of keys of table {table}: its record says that there are {count}")
+        } else if u64::try_from(found.len()).is_ok_and(|found| found > count) || found.iter().any(is_older) {
+            format!("has a record of table {table} that is older than the records of its keys")
+        } else {
+            format!(
+                "has records of keys of table {table} that are not those of its record: one of them is older"
+            )
+        };
+        Error::unavailable(
+            format!(
+                "The registry {registry} {what}. Nothing is sent until all its items are restored from one moment (docs/how-to/recover.md)"
+            ),
+            Outcome::NotDone,
+        )
     }
 
     /// The layouts of a table's recorded keys: `known`, where the table's record says that they
@@ -167,7 +199,6 @@ impl Registry {
         known: Option<Arc<KeyLayouts>>,
     ) -> Result<Arc<KeyLayouts>, Error> {
         match known {
-            _ if record.keys == 0 => Ok(Arc::default()),
             Some(known) if known.version() == record.keys => Ok(known),
             _ => {
                 let records = self.all_key_records(record).await?;
@@ -196,13 +227,12 @@ impl Registry {
         .boxed()
     }
 
-    /// How many keys of a table have records. Counts them where an older build has written the
-    /// table's record.
-    async fn key_count(&self, table: &Record) -> Result<u64, Error> {
-        match (table.keys, table.key_count) {
-            (0, _) => Ok(0),
-            (_, Some(count)) => Ok(count),
-            (_, None) => Ok(u64::try_from(self.key_records(&table.id).await?.len()).unwrap_or(0)),
+    /// Which keys of a table have records. Reads them where an older build has written the table's
+    /// record.
+    async fn tally(&self, table: &Record) -> Result<Tally, Error> {
+        match table.tally().sum {
+            Some(_) => Ok(table.tally()),
+            None => tally(&self.key_records(&table.id).await?),
         }
     }
 
@@ -219,9 +249,15 @@ impl Registry {
     ) -> Result<Vec<Option<(Record, KeyRecord)>>, Error> {
         let version = table.version + 1;
         let changed = ChangedAt(self.env().unix_millis());
-        let new = keys.iter().filter(|(from, _)| from.is_none()).count();
-        let key_count = self.key_count(table).await? + u64::try_from(new).unwrap_or(0);
-        let next = Record { version, changed, keys: version, key_count: Some(key_count), ..table.clone() };
+        let mut tally = self.tally(table).await?;
+        for (from, to) in keys {
+            let place = KeyRecord::place(&to.key, to.key_type)?.sort;
+            tally = match from {
+                Some(from) => tally.replacing(&place, from.version, to.version),
+                None => tally.with(&place, to.version),
+            };
+        }
+        let next = Record { version, changed, keys: version, tally: Some(tally), ..table.clone() };
         let unchanged = |version: u64| {
             json!({
                 "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },
@@ -268,6 +304,8 @@ impl Registry {
                 };
                 Ok(written.into_iter().map(done).collect())
             }
+            // There may be more actions than the store takes.
+            Err(error) if error.code == Code::ValidationException => Err(error),
             Err(error) => Err(self.failed(error)),
         }
     }

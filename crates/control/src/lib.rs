@@ -8,6 +8,7 @@
 //! under it (`route`), HTTP (`gateway`).
 
 mod announcer;
+mod behind_head;
 mod check;
 pub mod claim;
 mod control;
@@ -31,11 +32,13 @@ pub mod reshard_intent;
 mod resolve;
 mod rest;
 pub mod rules;
+mod seal;
 mod shard_traces;
 mod slot_traces;
 mod table_cache;
 mod table_lifecycle;
 pub mod tags;
+mod tally;
 mod together;
 mod unread_keys;
 mod unrecorded_table;
@@ -54,9 +57,10 @@ pub use registry::{NOBODY, REGISTRY};
 pub use resolve::agree;
 pub use rest::REST;
 pub use rules::{
-    Automatic, ClientLimits, ClientSettings, DesiredLayout, Mode, RightsSettings, Rules, RulesError,
+    Automatic, ClientLimits, ClientSettings, DesiredLayout, Mode, RightsSettings, Rules, RulesError, Secret,
     SecretSource,
 };
 pub use shard_traces::{KeyTraces, MOST_SHARDS, ShardTraces};
 pub use table_cache::MAX_AGE;
+pub use tally::Tally;
 pub use unread_keys::UnreadKeys;

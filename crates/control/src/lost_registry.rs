@@ -17,9 +17,9 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{AttributeDefinition, Code, Error, KeyType, KeyValue, Operation, TableSchema};
+use heatsink_dynamo::{AttributeDefinition, Code, Error, KeyValue, Operation, TableSchema};
 use heatsink_layout::DIRECTORY;
-use heatsink_layout::codec::split_shard;
+use heatsink_layout::codec::split_shard_of;
 use serde_json::{Value as Json, json};
 
 use crate::describe::Described;
@@ -146,12 +146,21 @@ pub(crate) async fn missed(registry: &Registry, there: bool) -> Result<Option<St
     of_store(registry).await
 }
 
-/// Says that the registry is not protected from deletion, where the store can do that. One that is
-/// made here is.
+/// Whether the registry can be deleted though the store can protect it. One that is made here is
+/// protected.
+///
+/// # Errors
+/// The store's.
+pub async fn is_unprotected(registry: &Registry) -> Result<bool, Error> {
+    let body = json!({ "TableName": registry.name() });
+    let answer = registry.call(Operation::DescribeTable, body).await?;
+    Ok(answer["Table"]["DeletionProtectionEnabled"] == false)
+}
+
+/// Says that the registry is not protected from deletion.
 pub(crate) async fn warn_if_unprotected(registry: &Registry) {
     let name = registry.name();
-    let answer = registry.call(Operation::DescribeTable, json!({ "TableName": name })).await;
-    if answer.is_ok_and(|answer| answer["Table"]["DeletionProtectionEnabled"] == false) {
+    if matches!(is_unprotected(registry).await, Ok(true)) {
         tracing::warn!(
             "the registry {name} is not protected from deletion, and without it the items of sharded tables are not found: `aws dynamodb update-table \
              --table-name {name} --deletion-protection-enabled` (docs/how-to/recover.md)"
@@ -306,7 +315,7 @@ pub async fn traces_of_key(
 ) -> Result<ShardTraces, Error> {
     let schema = &described.schema;
     let mut found = Vec::new();
-    let base = split_shard(key).map_or(key, |(base, _)| base);
+    let base = split_shard_of(key, schema.key.partition.key_type).map_or(key, |(base, _)| base);
     for physical in [key, base] {
         let value = json!({ schema.key.partition.key_type.name(): key_text(physical, schema.key.partition.key_type) });
         let body = json!({
@@ -347,9 +356,6 @@ async fn traces(registry: &Registry, described: &Described) -> Result<ShardTrace
     let mut traces = ShardTraces::default();
     let schema = &described.schema;
     let (partition, Some(sort)) = (&schema.key.partition, &schema.key.sort) else { return Ok(traces) };
-    if partition.key_type == KeyType::N {
-        return Ok(traces);
-    }
     let body = json!({
         "TableName": schema.name, "Limit": LOOKED_AT, "ProjectionExpression": "#p, #s",
         "ExpressionAttributeNames": { "#p": partition.name, "#s": sort.name },

@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::counted::counted;
 use crate::record::FORM;
+use crate::seal;
 
 /// The sort key of an entry.
 const SORT: &str = "name";
@@ -71,14 +72,14 @@ impl NameEntry {
     }
 
     pub(crate) fn item(&self) -> Json {
-        json!({
+        seal::sealed(json!({
             "pk": { "S": format!("name:{}", self.name) },
             "sk": { "S": SORT },
             "form": { "N": FORM.to_string() },
             "name": { "S": self.name },
             "holder": { "S": json!(self.holder).to_string() },
             "version": { "N": self.version.to_string() },
-        })
+        }))
     }
 
     pub(crate) fn read(item: &Json) -> Result<Self, Error> {
@@ -96,6 +97,8 @@ impl NameEntry {
                 version: counted(item, "version")?,
             })
         };
-        read().ok_or_else(|| Error::internal(format!("The registry's entry of the name {name} is damaged")))
+        read()
+            .filter(|_| !seal::is_broken(item))
+            .ok_or_else(|| Error::internal(format!("The registry's entry of the name {name} is damaged")))
     }
 }

@@ -8,6 +8,8 @@ use serde_json::{Value as Json, json};
 use heatsink_layout::{MigrationPhase, TableLayouts, ValueLayout};
 
 use crate::counted::counted;
+use crate::seal;
+use crate::tally::Tally;
 
 /// The sort key of a table's record.
 pub(crate) const SORT: &str = "table";
@@ -34,6 +36,12 @@ pub(crate) const FORM_OF_LONG_KEY: u64 = 7;
 /// The form of a record of a single key whose shards have [slots by
 /// name](heatsink_layout::Layout::slots): older builds would read other physical keys.
 pub(crate) const FORM_OF_SLOTS: u64 = 8;
+/// The form of a record that lays out keys which are numbers, and of a record of such a key: older
+/// builds would read the whole key alone.
+pub(crate) const FORM_OF_NUMBERS: u64 = 9;
+/// The form of a record of a single key that is a counter and gets fewer fragments: older builds
+/// would go on adding to those that it loses.
+pub(crate) const FORM_OF_NARROWING: u64 = 10;
 /// The form of a record that has layouts of single values of index keys: older builds would take
 /// their shards for values of clients.
 const FORM_WITH_VALUES: u64 = 5;
@@ -64,11 +72,13 @@ pub struct Record {
     /// The version that this record had when a record of a single key was last written; 0 if there
     /// never was one.
     pub keys: u64,
-    /// How many keys have records, which are never removed. `None` where there is none, and in
-    /// records that older builds have written since.
-    pub key_count: Option<u64>,
+    /// Which keys have records. `None` where none has, and in records that older builds have
+    /// written since.
+    pub tally: Option<Tally>,
     /// The layouts of single values of index keys.
     pub values: Vec<ValueLayout>,
+    /// Whether it lays out partition keys that are numbers.
+    pub numbers: bool,
 }
 
 /// When a record was last written, by its writer's wall clock: milliseconds since
@@ -180,7 +190,7 @@ fn are_of_rules(layouts: &TableLayouts) -> bool {
 impl Record {
     /// Whether another record of the table says the same of all but records of single keys.
     pub fn says_as(&self, other: &Record) -> bool {
-        let but_keys = |record: &Record| Record { version: 0, keys: 0, key_count: None, ..record.clone() };
+        let but_keys = |record: &Record| Record { version: 0, keys: 0, tally: None, ..record.clone() };
         but_keys(self) == but_keys(other)
     }
 
@@ -201,19 +211,34 @@ impl Record {
         if let Some(made) = self.made {
             item["made"] = json!({ "N": made.to_string() });
         }
-        if self.form() != FORM {
+        if self.form() != FORM && (self.form() != FORM_OF_NUMBERS || self.keys > 0) {
             item["keys"] = json!({ "N": self.keys.to_string() });
         }
-        if let Some(count) = self.key_count.filter(|_| self.form() != FORM) {
-            item["key_count"] = json!({ "N": count.to_string() });
+        if let Some(tally) = self.tally.filter(|_| self.form() != FORM) {
+            item["key_count"] = json!({ "N": tally.count.to_string() });
+            if let Some(sum) = tally.text() {
+                item["key_sum"] = json!({ "S": sum });
+            }
         }
         if !self.values.is_empty() {
             item["values"] = json!({ "S": json!(self.values).to_string() });
         }
-        item
+        seal::sealed(item)
+    }
+
+    /// Which keys have records, as far as it says: at least one, where it says that there are some.
+    pub(crate) fn tally(&self) -> Tally {
+        match (self.keys, self.tally) {
+            (0, _) => Tally::NONE,
+            (_, Some(tally)) => tally,
+            (_, None) => Tally { count: 1, sum: None },
+        }
     }
 
     fn form(&self) -> u64 {
+        if self.numbers {
+            return FORM_OF_NUMBERS;
+        }
         match (self.values.is_empty(), self.keys) {
             (false, _) => FORM_WITH_VALUES,
             (true, 0) => FORM,
@@ -231,7 +256,10 @@ impl Record {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| counted(item, name);
         let id = text("pk").unwrap_or_default();
-        if !matches!(number("form"), Some(FORM | OLD_FORM | FORM_WITH_KEYS | FORM_WITH_VALUES)) {
+        if !matches!(
+            number("form"),
+            Some(FORM | OLD_FORM | FORM_WITH_KEYS | FORM_WITH_VALUES | FORM_OF_NUMBERS)
+        ) {
             return Err(Error::internal(format!(
                 "The registry's record of table {} ({id}) has a form that this version of Heatsink does not know; it was written by another version",
                 text("name").unwrap_or("?"),
@@ -243,11 +271,14 @@ impl Record {
         let keys = match (number("form"), number("keys")) {
             (Some(FORM_WITH_VALUES), keys) => keys,
             (Some(FORM_WITH_KEYS), keys) => keys.filter(|keys| *keys > 0),
+            // Its seal is checked below, so nothing of it is lost.
+            (Some(FORM_OF_NUMBERS), keys) => Some(keys.unwrap_or(0)),
             (_, keys) => Some(keys.unwrap_or(0)).filter(|keys| *keys == 0),
         };
         let has_values = number("form") == Some(FORM_WITH_VALUES);
+        let numbers = number("form") == Some(FORM_OF_NUMBERS);
         let values = || match text("values") {
-            Some(text) if has_values => serde_json::from_str(text).ok(),
+            Some(text) if has_values || numbers => serde_json::from_str(text).ok(),
             None if !has_values => Some(Vec::new()),
             _ => None,
         };
@@ -263,15 +294,16 @@ impl Record {
                 made: number("made"),
                 adopted: item["adopted"]["BOOL"].as_bool().unwrap_or(true),
                 keys: keys?,
-                key_count: number("key_count"),
+                tally: number("key_count").and_then(|count| Tally::read(count, text("key_sum"))),
                 values: values()?,
+                numbers,
             })
         };
-        read().ok_or_else(|| {
+        read().filter(|_| !seal::is_broken(item)).ok_or_else(|| {
             let table = text("name").unwrap_or("?");
             // Its members are JSON and mean nothing here: a newer version's strategy, hash or
             // state.
-            Error::internal(if known("layouts") && known("state") && number("version").is_some() && keys.is_some() && (!has_values || known("values")) {
+            Error::internal(if !seal::is_broken(item) && known("layouts") && known("state") && number("version").is_some() && keys.is_some() && (!has_values || known("values")) {
                 format!(
                     "The registry's record of table {table} ({id}) says something that this version of Heatsink does not know; it was written by \
                      another version"

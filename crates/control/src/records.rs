@@ -6,10 +6,11 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome};
 use heatsink_layout::TableLayouts;
 use serde_json::{Value as Json, json};
 
+use crate::behind_head;
 use crate::describe::Described;
 use crate::name::{Holder, NameEntry};
 use crate::record::{ChangedAt, Record, SORT, State};
@@ -25,6 +26,8 @@ impl Registry {
 
     /// The first record of a table, ACTIVE. `adopted`: whether the table may hold items.
     pub fn first_record(&self, described: &Described, layouts: TableLayouts, adopted: bool) -> Record {
+        let of_numbers = described.schema.key.partition.key_type == KeyType::N;
+        let numbers = of_numbers && layouts.iter().any(|one| one.index().is_none());
         Record {
             id: described.schema.id.clone(),
             name: described.schema.name.clone(),
@@ -36,13 +39,28 @@ impl Registry {
             made: described.made,
             adopted,
             keys: 0,
-            key_count: None,
+            tally: None,
             values: Vec::new(),
+            numbers,
         }
     }
 
     /// The record of a table; `None` if it has none, or if there is no registry yet.
+    ///
+    /// # Errors
+    /// The store's; a record that cannot be read, or is older than the head of the registry says.
     pub fn read<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Record>, Error>> {
+        async move {
+            let Some(record) = self.read_as_it_is(id).await? else { return Ok(None) };
+            // Who reads it by itself may not follow the head.
+            self.head().await?;
+            behind_head::checked(self, record, None).await.map(Some)
+        }
+        .boxed()
+    }
+
+    /// As [`read`](Self::read), whatever the head says.
+    pub(crate) fn read_as_it_is<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Record>, Error>> {
         async move {
             let body = json!({ "TableName": self.name(), "Key": key(id), "ConsistentRead": true });
             match self.call(Operation::GetItem, body).await {
@@ -56,6 +74,21 @@ impl Registry {
 
     /// Every record but those of tables that were deleted through Heatsink.
     pub(crate) async fn all(&self) -> Result<Vec<Record>, Error> {
+        let records: Result<Vec<Record>, Error> =
+            self.record_items().await?.iter().map(Record::read).collect();
+        let mut records = records?;
+        records.retain(|record| record.state != State::Gone);
+        Ok(records)
+    }
+
+    /// The names of the tables that have records, readable or not. Those of deleted ones are among
+    /// them.
+    pub(crate) async fn recorded_names(&self) -> Result<Vec<String>, Error> {
+        let items = self.record_items().await?;
+        Ok(items.iter().filter_map(|item| item["name"]["S"].as_str()).map(str::to_owned).collect())
+    }
+
+    async fn record_items(&self) -> Result<Vec<Json>, Error> {
         let mut found = Vec::new();
         let mut start = Json::Null;
         loop {
@@ -68,13 +101,8 @@ impl Registry {
                 Err(error) if error.code == Code::ResourceNotFoundException => return self.absent(found),
                 Err(error) => return Err(self.failed(error)),
             };
-            let items = page["Items"].as_array().into_iter().flatten();
-            for item in items.filter(|item| item["sk"]["S"] == SORT) {
-                let record = Record::read(item)?;
-                if record.state != State::Gone {
-                    found.push(record);
-                }
-            }
+            let items = page["Items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            found.extend(items.into_iter().filter(|item| item["sk"]["S"] == SORT));
             start = page["LastEvaluatedKey"].take();
             if start.is_null() {
                 return Ok(found);

@@ -15,6 +15,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Origin, Outcome, pages};
 use heatsink_env::Env;
+use heatsink_fence::Change;
 use heatsink_layout::{Bucket, DIRECTORY, Table, TableLayouts, directory_key};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
@@ -60,6 +61,8 @@ struct Observed {
     unsharded: Mutex<HashMap<String, String>>,
     /// The tables that may be other registries, once they are known.
     others: Mutex<Option<Vec<String>>>,
+    /// The changes that the head named when it was last read or written.
+    changes: Mutex<Vec<Change>>,
 }
 
 impl Registry {
@@ -99,6 +102,21 @@ impl Registry {
     pub(crate) fn look_anew(&self, changed: impl Fn(&str) -> bool) {
         let mut unsharded = self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner);
         unsharded.retain(|_, name| !changed(name));
+    }
+
+    /// Notes what the head names.
+    pub(crate) fn note_changes(&self, changes: &[Change]) {
+        let mut noted = self.observed.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.last() != changes.last() {
+            *noted = changes.to_vec();
+        }
+    }
+
+    /// The versions that the head names for a table of that name: of its record, or of its name's
+    /// entry.
+    pub(crate) fn named_by_head(&self, table: &str) -> Vec<u64> {
+        let noted = self.observed.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.iter().filter(|change| change.table == table).map(|change| change.version).collect()
     }
 
     /// The name of its table.

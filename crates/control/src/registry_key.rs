@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::KeyType;
 use heatsink_dynamo::key::MAX_SORT_KEY;
+use heatsink_layout::number_codec;
 use sha2::{Digest, Sha256};
 
 /// What a hash begins with. A key that begins so stands by its hash, too, so no two keys have one
@@ -24,8 +25,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place of a key, after what the sort key begins with. `None` for a number, which is never
-    /// sharded, and for what its type cannot be.
+    /// The place of a key, after what the sort key begins with. `None` for what its type cannot be,
+    /// and for a number without room for a shard.
     pub(crate) fn of(before: &str, key: &[u8], key_type: KeyType) -> Option<Self> {
         let text = text(key, key_type)?;
         let hashed = before.len() + text.len() > MAX_SORT_KEY || text.starts_with(HASHED);
@@ -41,13 +42,20 @@ impl Place {
     }
 }
 
-/// The key as text: as it is, binary in base64.
+/// The key as text: as it is, a number in canonical text, binary in base64.
 pub(crate) fn text(key: &[u8], key_type: KeyType) -> Option<String> {
     match key_type {
         KeyType::S => std::str::from_utf8(key).ok().map(str::to_owned),
         KeyType::B => Some(STANDARD.encode(key)),
-        KeyType::N => None,
+        KeyType::N => number(std::str::from_utf8(key).ok()?),
     }
+}
+
+/// A number that can have shards, which is short. Only canonical text is a place: else one key
+/// would have several.
+fn number(text: &str) -> Option<String> {
+    let is_one = number_codec::canonical(text)? == text && number_codec::has_room(text.as_bytes());
+    is_one.then(|| text.to_owned())
 }
 
 /// The key that has this text.
@@ -55,7 +63,7 @@ pub(crate) fn bytes(text: &str, key_type: KeyType) -> Option<Vec<u8>> {
     match key_type {
         KeyType::S => Some(text.as_bytes().to_vec()),
         KeyType::B => STANDARD.decode(text).ok(),
-        KeyType::N => None,
+        KeyType::N => number(text).map(String::into_bytes),
     }
 }
 
@@ -85,7 +93,11 @@ mod tests {
             assert_ne!(place(imitation.as_bytes(), KeyType::S).sort, placed.sort);
         }
         assert_ne!(place(&[b'a'; 1_100], KeyType::S), place(&[b'b'; 1_100], KeyType::S));
-        assert_eq!(Place::of("key:", b"7", KeyType::N), None);
+        assert_eq!(place(b"-7.5", KeyType::N), Place { sort: "key:-7.5".to_owned(), hashed: false });
+        for without_place in ["7.50", "1E1", "1e20", "0.0000001", "12.0000007095510003", "seven"] {
+            assert_eq!(Place::of("key:", without_place.as_bytes(), KeyType::N), None, "{without_place}");
+            assert_eq!(bytes(without_place, KeyType::N), None);
+        }
         assert_eq!(Place::of("key:", &[255], KeyType::S), None);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{Error, Outcome, TableSchema};
 
+use crate::behind_head;
 use crate::describe::{Described, out_of_date};
 use crate::first_use;
 use crate::inner::Inner;
@@ -77,6 +78,11 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
         let version = standing.version;
         remember(inner, &described.schema, &status, version);
         let before = inner.tables.get(name).filter(|before| before.schema.id == described.schema.id);
+        let is_later =
+            |known: &Arc<CachedTable>| known.created == standing.created && known.version > version;
+        if before.as_ref().is_some_and(is_later) {
+            return Err(behind_head::older(&inner.registry, name, "than this gateway has read before"));
+        }
         let was = before.as_ref().map(|before| (before.version, before.rest));
         let rest = Rest::of(standing, was, &**inner.registry.env(), checked);
         // A gate that is about to be closed must not be reused.
@@ -84,7 +90,8 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
         let gate = same.map(|before| Arc::clone(&before.gate)).unwrap_or_default();
         let schema = Arc::new(described.schema);
         let fresh = Freshness::new(checked);
-        let known = CachedTable { schema, status, warnings, fresh, version, rest, gate };
+        let created = standing.created;
+        let known = CachedTable { schema, status, warnings, fresh, version, created, rest, gate };
         if inner.tables.insert(name, known, began, || inner.fence.seen()) {
             if !Arc::ptr_eq(&rules, &inner.rules.load()) {
                 // Other rules came meanwhile, after which all tables are looked up again.
@@ -132,6 +139,9 @@ pub(crate) async fn judge(
     if record.is_none() && entry.as_ref().is_some_and(|entry| entry.holder == bound) {
         record = registry.read(&schema.id).await?;
     }
+    if let Some(found) = record {
+        record = Some(behind_head::checked(registry, found, entry.as_ref()).await?);
+    }
     // A table that is being recorded or deleted is handled by its record, whoever has its name.
     let holds =
         |record: &Record| !matches!(record.state, State::Pending | State::Deleting { .. } | State::Gone);
@@ -159,7 +169,12 @@ pub(crate) async fn judge(
             let status = recorded(rules, schema, &record, keys);
             let migrates = matches!(record.state, State::MigratingIndexKeys(_))
                 || record.values.iter().any(|value| value.migration.is_some());
-            let standing = Standing { version: record.version, changed: record.changed.0, migrates };
+            let standing = Standing {
+                version: record.version,
+                created: record.created,
+                changed: record.changed.0,
+                migrates,
+            };
             return Ok(Judgement::Stands(status, warnings, standing));
         }
         None => {}

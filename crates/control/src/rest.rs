@@ -16,6 +16,8 @@ pub const REST: Duration = Duration::from_secs(600);
 pub(crate) struct Standing {
     /// The record's version; zero without a record.
     pub version: u64,
+    /// When the record was first written; zero without a record.
+    pub created: u64,
     /// When it was last written, by its writer's wall clock: milliseconds since
     /// 1970-01-01T00:00:00Z; zero if it does not say.
     pub changed: u64,
@@ -70,7 +72,12 @@ mod tests {
     fn a_table_that_was_not_known_is_believed_to_rest_only_after_twice_the_time() {
         let env = ManualEnv::seeded(1);
         let wall = env.unix_millis();
-        let ago = |seconds: u64| Standing { version: 7, changed: wall - seconds * 1000, migrates: false };
+        let ago = |seconds: u64| Standing {
+            version: 7,
+            created: 1,
+            changed: wall - seconds * 1000,
+            migrates: false,
+        };
         let rest = |standing| Rest::of(standing, None, &env, env.now());
         assert_eq!(rest(ago(1_200)), Rest::Over);
         assert_eq!(rest(ago(1_199)), Rest::Since(env.now()));

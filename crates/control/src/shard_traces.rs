@@ -15,9 +15,9 @@
 
 use std::collections::BTreeMap;
 
-use heatsink_dynamo::KeyValue;
+use heatsink_dynamo::{KeyType, KeyValue};
 use heatsink_layout::SortKey;
-use heatsink_layout::codec::split_shard;
+use heatsink_layout::codec::split_shard_of;
 
 use crate::slot_traces::SlotTraces;
 
@@ -101,10 +101,10 @@ pub struct ShardTraces {
 }
 
 impl ShardTraces {
-    /// Counts an item whose key is written like a shard. `false` for another one, which is not
-    /// counted.
-    pub fn see(&mut self, physical: &[u8], sort: SortKey<'_>) -> bool {
-        let Some((base, shard)) = split_shard(physical) else { return false };
+    /// Counts an item whose key, of that type, is written like a shard. `false` for another one,
+    /// which is not counted.
+    pub fn see(&mut self, physical: &[u8], key_type: KeyType, sort: SortKey<'_>) -> bool {
+        let Some((base, shard)) = split_shard_of(physical, key_type) else { return false };
         self.keys.entry(base.to_vec()).or_default().see(sort, shard);
         true
     }
@@ -121,7 +121,7 @@ impl ShardTraces {
         // First those in shards: they tell which keys matter.
         for base in [false, true] {
             for (key, sort) in items {
-                let key = key.canonical_bytes();
+                let (key_type, key) = (key.key_type(), key.canonical_bytes());
                 let number;
                 let sort = match sort {
                     KeyValue::S(text) => SortKey::S(text),
@@ -134,7 +134,7 @@ impl ShardTraces {
                 if base {
                     self.see_base(&key, sort);
                 } else {
-                    self.see(&key, sort);
+                    self.see(&key, key_type, sort);
                 }
             }
         }
@@ -191,7 +191,7 @@ mod tests {
                     (true, 0) => traces.see_base(key.as_bytes(), SortKey::S(sort)),
                     (false, 1..) => {
                         let physical = format!("{key}{}", plain_suffix(shard));
-                        assert!(traces.see(physical.as_bytes(), SortKey::S(sort)));
+                        assert!(traces.see(physical.as_bytes(), KeyType::S, SortKey::S(sort)));
                     }
                     _ => {}
                 }
@@ -232,7 +232,7 @@ mod tests {
         for items in [40, 3_000] {
             let mut traces = in_slots(items, &[0, 1, 4, 3], "game");
             for slot in [0, 1] {
-                traces.see(format!("game#~{}", 7 + slot).as_bytes(), SortKey::S("another"));
+                traces.see(format!("game#~{}", 7 + slot).as_bytes(), KeyType::S, SortKey::S("another"));
             }
             let (_, found) = traces.iter().next().unwrap();
             let told = found.slots().filter(|_| found.by_chance() < CHANCE);
@@ -246,12 +246,19 @@ mod tests {
         let mut traces = ShardTraces::default();
         for at in 0..10_000_u32 {
             // One item each, some under one key, and a round robin over shards that a client made.
-            traces.see(format!("{at}#~1").as_bytes(), SortKey::S("x"));
-            traces.see(b"game#~3", SortKey::S(&at.to_string()));
-            traces.see(format!("robin#~{}", 1 + at % 4).as_bytes(), SortKey::S(&format!("at {at}")));
+            traces.see(format!("{at}#~1").as_bytes(), KeyType::S, SortKey::S("x"));
+            traces.see(b"game#~3", KeyType::S, SortKey::S(&at.to_string()));
+            traces.see(
+                format!("robin#~{}", 1 + at % 4).as_bytes(),
+                KeyType::S,
+                SortKey::S(&format!("at {at}")),
+            );
         }
         assert_eq!(traces.sure(), None);
-        assert!(!traces.see(b"game#3", SortKey::S("x")) && !traces.see(b"game#~0", SortKey::S("x")));
+        assert!(
+            !traces.see(b"game#3", KeyType::S, SortKey::S("x"))
+                && !traces.see(b"game#~0", KeyType::S, SortKey::S("x"))
+        );
     }
 
     /// Few items say nothing: they may lie there by chance.

@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
 use heatsink_dynamo::{Code, Error, TableSchema};
 use heatsink_env::MonotonicInstant;
-use heatsink_fence::{Epoch, Gate};
+use heatsink_fence::Gate;
 use heatsink_layout::Table;
 
 use crate::rest::Rest;
@@ -87,6 +87,8 @@ pub(crate) struct CachedTable {
     pub fresh: Freshness,
     /// The version of its record; zero if it has none.
     pub version: u64,
+    /// When its record was first written; zero if it has none.
+    pub created: u64,
     /// Since when its layouts are the ones in force.
     pub rest: Rest,
     /// The gate of its requests.
@@ -150,6 +152,11 @@ impl Snapshot {
         self.by_name.get(name)
     }
 
+    /// The names under which tables were asked for.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
     /// The names and ids of all sharded tables.
     pub fn all_sharded(&self) -> Vec<(String, String)> {
         let sharded = self.by_name.values().filter(|known| matches!(known.status, TableStatus::Sharded(_)));
@@ -180,9 +187,9 @@ impl TableCache {
         self.now.load().get(name).cloned()
     }
 
-    /// Caches the result of a look-up that began when `seen` was the newest epoch seen. Returns
-    /// `false`, and caches nothing, if a newer one was seen since.
-    pub fn insert(&self, name: &str, known: CachedTable, began: Epoch, seen: impl Fn() -> Epoch) -> bool {
+    /// Caches the result of a look-up that began when so many changes were seen. Returns `false`,
+    /// and caches nothing, if one was seen since.
+    pub fn insert(&self, name: &str, known: CachedTable, began: u64, seen: impl Fn() -> u64) -> bool {
         let known = Arc::new(known);
         self.change(|tables, retired| {
             if seen() != began {
@@ -276,6 +283,7 @@ mod tests {
             warnings: Vec::new(),
             fresh: Freshness::new(MonotonicInstant(0)),
             version: 1,
+            created: 1,
             rest: Rest::Over,
             gate: Arc::clone(gate),
         }

@@ -4,7 +4,7 @@
 //! request that was planned for an earlier table of the name is in flight, and no gateway forwards
 //! requests for the name. The record is written before the first request can be planned.
 
-use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
+use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome, TableSchema};
 
 use crate::claim::{self, Claim, ClaimError};
 use crate::describe::Described;
@@ -55,7 +55,7 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
     inner.changer.begin().await?;
     inner.registry.make_directory(&layouts).await?;
     let holder = Holder::Intent {
-        layouts: layouts.clone(),
+        layouts: told(schema, &layouts),
         by: Some(inner.fence.id().to_owned()),
         former: before.as_ref().and_then(NameEntry::id).map(str::to_owned),
     };
@@ -66,6 +66,16 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
     }
     inner.announce(name, entry.version).await?;
     Ok(Some(Intent { entry, layouts, _begun: begun }))
+}
+
+/// The layouts that a gateway gives the table which finds it where its creator has gone. Of numbers
+/// none are told: an older build would record them in a form that says nothing of numbers. The first
+/// request for the table records it.
+fn told(schema: &TableSchema, layouts: &TableLayouts) -> TableLayouts {
+    match schema.key.partition.key_type {
+        KeyType::S | KeyType::B => layouts.clone(),
+        KeyType::N => TableLayouts::default(),
+    }
 }
 
 /// Follows the store's answer to the CreateTable.
@@ -103,6 +113,10 @@ pub(crate) async fn made(
         // The table may exist: a gateway that finds it records it, and need not wait for this one.
         Err(error) if error.outcome == Outcome::Unknown => {
             let former = entry.id().map(str::to_owned);
+            let layouts = match &entry.holder {
+                Holder::Intent { layouts, .. } => layouts.clone(),
+                Holder::Bound { .. } | Holder::Free => layouts,
+            };
             let unknown = entry.held(Holder::Intent { layouts, by: None, former });
             inner.registry.enter(Some(&entry), &unknown).await?;
         }

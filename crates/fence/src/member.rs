@@ -17,6 +17,11 @@ pub struct Member {
     membership: Membership,
     /// Every change up to this epoch has been applied.
     epoch: Epoch,
+    /// The version that the change of that epoch wrote, where the head named it.
+    version: Option<u64>,
+    /// It has seen the head of another registry, or an older one of this: nothing that it knows
+    /// counts, and nothing that it acknowledged.
+    misled: bool,
     /// No request is sent from this time on.
     lease: MonotonicInstant,
     /// No request that depends on a key about to move is sent from this time on.
@@ -48,9 +53,11 @@ pub enum Seen {
     Nothing,
     /// These changes must be applied before the lease is prolonged.
     Changed(Vec<Change>),
-    /// More changes than the head keeps: every cached status must be dropped.
+    /// More changes than the head keeps, or other ones than were seen before: every cached status
+    /// must be dropped.
     Everything,
-    /// An older epoch than was seen before: the registry is another one. The lease is over.
+    /// An older epoch than was seen before: the registry is another one. The lease is over. Nothing
+    /// is sent or acknowledged until the head is as new as it was.
     Older,
 }
 
@@ -72,6 +79,8 @@ impl Member {
             exclusive: false,
             membership: Membership::Watching,
             epoch: 0,
+            version: None,
+            misled: false,
             lease: MonotonicInstant(0),
             short_lease: MonotonicInstant(0),
             beats: 0,
@@ -114,6 +123,12 @@ impl Member {
         self.membership == Membership::Watching
     }
 
+    /// Whether a head may be followed: it is as new as the newest that was seen. Who registers
+    /// beside an older one would be waited for in each change, and acknowledge none.
+    pub fn may_follow(&self, head: &Head) -> bool {
+        head.epoch >= self.epoch
+    }
+
     /// Whether it has to register before it may read a head for a lease.
     pub fn is_unregistered(&self) -> bool {
         self.membership == Membership::Unregistered
@@ -137,7 +152,7 @@ impl Member {
     /// gives no lease: a process that lists the gateways meanwhile does not wait for this one.
     pub fn registration(&mut self) -> Heartbeat {
         self.beats += 1;
-        Heartbeat { number: self.beats, epoch: self.epoch }
+        Heartbeat { number: self.beats, epoch: if self.misled { 0 } else { self.epoch } }
     }
 
     /// The store answered the registration that was sent at `sent`.
@@ -149,9 +164,17 @@ impl Member {
 
     /// A strong read of the head that was sent at `sent` gave `head`.
     pub fn read(&mut self, sent: MonotonicInstant, head: &Head) -> Seen {
-        if head.epoch < self.epoch {
-            self.lease = MonotonicInstant(0);
+        if !self.may_follow(head) {
+            self.mislead();
             return Seen::Older;
+        }
+        let named = head.changes.iter().find(|change| change.epoch == self.epoch);
+        if named.is_some_and(|named| self.version.is_some_and(|version| version != named.version)) {
+            // Its epochs were counted up to the same number in another registry.
+            self.mislead();
+        }
+        if self.misled {
+            return Seen::Everything;
         }
         match head.since(self.epoch) {
             Changes::These([]) => {
@@ -163,13 +186,23 @@ impl Member {
         }
     }
 
-    /// The changes of a read of the head, sent at `sent` and showing `epoch`, have been applied: no
-    /// result that was planned before them will reach a client.
-    pub fn applied(&mut self, sent: MonotonicInstant, epoch: Epoch) {
-        if epoch >= self.epoch {
-            self.epoch = epoch;
+    /// The changes of a head, which was read by a call sent at `sent`, have been applied: no result
+    /// that was planned before them will reach a client.
+    pub fn applied(&mut self, sent: MonotonicInstant, head: &Head) {
+        if self.may_follow(head) {
+            self.epoch = head.epoch;
+            let newest = head.changes.last().filter(|change| change.epoch == head.epoch);
+            self.version = newest.map(|change| change.version);
+            self.misled = false;
             self.prolong(sent);
         }
+    }
+
+    fn mislead(&mut self) {
+        self.misled = true;
+        self.removed();
+        // An exclusive gateway has no registration to lose.
+        self.lease = MonotonicInstant(0);
     }
 
     /// Whether it is registered, as far as it knows.
@@ -264,11 +297,53 @@ mod tests {
         let Seen::Changed(changes) = member.read(at(10), &head) else { panic!() };
         assert_eq!((changes.len(), member.lease().0), (1, at(60)));
         assert_eq!(member.beat().map(|beat| beat.epoch), Some(0));
-        member.applied(at(10), 1);
+        member.applied(at(10), &head);
         assert_eq!((member.lease().0, member.epoch()), (at(70), 1));
         assert_eq!(member.beat().map(|beat| beat.epoch), Some(1));
         assert_eq!(member.read(at(11), &Head::default()), Seen::Older);
         assert!(!member.may_send(at(11)));
+    }
+
+    #[test]
+    fn who_was_misled_by_another_head_forgets_what_it_knew_and_acknowledged() {
+        let counted = |table: &str, changes| {
+            (0..changes).fold(Head::default(), |head: Head, number| head.with(table, 10 * number))
+        };
+        let (ours, theirs) = (|changes| counted("t", changes), counted("another", 6));
+        for exclusive in [false, true] {
+            let mut member = if exclusive { Member::exclusive(BOUNDS) } else { Member::new(BOUNDS) };
+            member.found_registry();
+            member.registered(at(0));
+            assert!(matches!(member.read(at(0), &theirs), Seen::Changed(_)));
+            member.applied(at(0), &theirs);
+            assert!(member.may_send(at(1)));
+            // The head is put right, and then counted up to where the other one was.
+            assert_eq!(member.read(at(1), &ours(3)), Seen::Older);
+            assert!(!member.may_send(at(1)) && !member.may_follow(&ours(5)));
+            assert_eq!(member.beat(), None, "it acknowledges nothing more");
+            assert!(member.may_follow(&ours(6)));
+            assert_eq!(member.registration().epoch, 0, "nor what it acknowledged before");
+            member.registered(at(2));
+            assert_eq!(member.read(at(2), &ours(6)), Seen::Everything);
+            assert!(!member.may_send(at(2)));
+            member.applied(at(2), &ours(6));
+            assert!(member.may_send(at(2)) && member.registration().epoch == 6);
+        }
+    }
+
+    #[test]
+    fn a_head_that_names_another_change_of_the_same_epoch_is_another_one() {
+        let mut member = registered();
+        let theirs = Head::default().with("t", 1).with("t", 20);
+        member.read(at(0), &theirs);
+        member.applied(at(0), &theirs);
+        assert_eq!(member.read(at(1), &theirs), Seen::Nothing);
+        for later in 2..5 {
+            let ours = (1..=later).fold(Head::default(), |head, version| head.with("t", version));
+            let mut member = member.clone();
+            assert_eq!(member.read(at(1), &ours), Seen::Everything, "{later}");
+            assert!(!member.may_send(at(1)) && member.is_unregistered());
+        }
     }
 
     #[test]
@@ -292,7 +367,7 @@ mod tests {
         assert_eq!(member.short_lease().0, at(6));
         member.read(at(5), &Head::default().with("t", 2));
         assert_eq!(member.short_lease().0, at(6), "a change that is not applied prolongs nothing");
-        member.applied(at(5), 1);
+        member.applied(at(5), &Head::default().with("t", 2));
         assert_eq!(member.short_lease().0, at(7));
         member.removed();
         assert_eq!(member.short_lease().0, at(0));

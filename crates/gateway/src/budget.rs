@@ -25,7 +25,7 @@ mod account;
 mod tests;
 
 use self::account::Account;
-pub(crate) use self::account::{Of, Stage};
+pub(crate) use self::account::{Claimant, Of, Stage};
 
 /// Up to this many bytes of a request are not counted: a connection's own read buffer may hold as
 /// much. So large requests leave room for ordinary ones. The limits on connections and requests
@@ -63,6 +63,8 @@ pub(crate) struct Held {
     budget: Arc<Budget>,
     of: Of,
     bytes: usize,
+    /// In whose name, while that is not proven.
+    claimant: Option<Claimant>,
 }
 
 impl Budget {
@@ -90,7 +92,7 @@ impl Budget {
 
     /// An empty holding of this budget.
     pub(crate) fn hold(self: &Arc<Self>, of: Of) -> Held {
-        Held { budget: Arc::clone(self), of, bytes: 0 }
+        Held { budget: Arc::clone(self), of, bytes: 0, claimant: None }
     }
 
     /// The share of one request.
@@ -192,6 +194,19 @@ impl Drop for Share {
 }
 
 impl Held {
+    /// The same for a body in the name of a client, which has a [fair share](Account::is_fair) until
+    /// it is [proven](Self::prove) to be the client's.
+    pub(crate) fn claim(&mut self, claimant: Claimant) {
+        self.claimant = Some(claimant);
+    }
+
+    /// It is proven whose it is.
+    pub(crate) fn prove(&mut self) {
+        if let Some(claimant) = self.claimant.take() {
+            self.budget.used().disclaim(&claimant.id, self.bytes);
+        }
+    }
+
     /// Holds `bytes` of a body that arrives, if there is room; otherwise keeps what it held before.
     /// Up to [`UNCOUNTED`] bytes always fit.
     pub(crate) fn reach(&mut self, bytes: usize) -> bool {
@@ -209,7 +224,7 @@ impl Held {
     pub(crate) fn give(&mut self, bytes: usize) -> Held {
         let given = bytes.min(self.bytes);
         self.bytes -= given;
-        let mut other = Held { budget: Arc::clone(&self.budget), of: self.of, bytes: given };
+        let mut other = Held { budget: Arc::clone(&self.budget), of: self.of, bytes: given, claimant: None };
         if bytes > given {
             other.force(bytes - given);
         }
@@ -224,8 +239,14 @@ impl Held {
     /// Takes `bytes` if they fit, or if no other request is in progress. `stuck` is 1 for a request
     /// that waits for more than it holds.
     fn take(&mut self, bytes: usize, stage: Stage, working: &mut Option<&mut bool>, stuck: usize) -> bool {
-        let taken = self.budget.used().take(self.of, bytes, stage, working, stuck);
+        let mut used = self.budget.used();
+        let is_fair = self.claimant.as_ref().is_none_or(|one| used.is_fair(one, self.bytes, bytes));
+        let taken = is_fair && used.take(self.of, bytes, stage, working, stuck);
         if taken {
+            if let Some(claimant) = &self.claimant {
+                used.claim(&claimant.id, bytes);
+            }
+            drop(used);
             self.budget.gauge(self.of).increment(figure(bytes));
             self.bytes += bytes;
         }
@@ -235,6 +256,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
+        self.prove();
         if self.bytes > 0 {
             self.budget.used().give_back(self.of, self.bytes);
             self.budget.gauge(self.of).decrement(figure(self.bytes));

@@ -18,7 +18,8 @@ use heatsink_route::{Answer, Explanation};
 use heatsink_store::Store;
 use tokio::net::{TcpListener, UnixListener};
 
-use crate::http::{self, Hosts, Listener, Live, Settings};
+use crate::http::{self, Hosts, InProcess, Listener, Live, Settings};
+use crate::status::Shown;
 use crate::{KeyNames, Limits, Partitions, Recorded, Recording, Service, Status, Told};
 
 /// A gateway in this process.
@@ -40,10 +41,7 @@ pub struct Builder {
     fencing: Option<Fencing>,
     limits: Limits,
     region: String,
-    metrics: Option<Recorded>,
-    hot_keys: Option<KeyNames>,
-    partitions: Option<Partitions>,
-    automatic: Option<Told>,
+    shown: Shown,
     recording: Option<Arc<Recording>>,
     clients: Arc<ArcSwap<Clients>>,
     shows_store: bool,
@@ -60,10 +58,7 @@ impl Gateway {
             fencing: None,
             limits: Limits::default(),
             region: "us-east-1".to_owned(),
-            metrics: None,
-            hot_keys: None,
-            partitions: None,
-            automatic: None,
+            shown: Shown::default(),
             recording: None,
             clients: Arc::default(),
             shows_store: false,
@@ -158,22 +153,42 @@ impl Gateway {
     fn serve_until(self, listener: Listener, live: Live, shutdown: BoxFuture<'_, ()>) -> BoxFuture<'_, bool> {
         async move {
             let Gateway { service, status, control, env, limits, .. } = self;
-            let drained = {
-                let serving = pin!(http::serve(listener, service, limits, live, env, shutdown));
-                let keeping = pin!(join(control.keep(), status.keep_heat()));
-                match select(serving, keeping).await {
-                    Either::Left((drained, _)) => drained,
-                    // It never ends.
-                    Either::Right((_, serving)) => serving.await,
-                }
-            };
-            // Only now: a look that is under way holds what leaving waits for, and is gone with the
-            // block.
-            control.leave().await;
-            drained
+            let serving = http::serve(listener, service, limits, live, env, shutdown);
+            keep_while(serving.boxed(), &control, &status).await
         }
         .boxed()
     }
+
+    /// Answers this program without a socket until `shutdown` resolves, as long as the future runs.
+    /// Then it refuses what is asked, lets calls in flight finish within [`Limits::drain`], and
+    /// takes itself off the list of gateways. The future returns whether all calls finished.
+    pub fn serve_in_process(
+        self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> (Arc<InProcess>, BoxFuture<'static, bool>) {
+        let Gateway { service, status, control, env, limits, .. } = self;
+        let door = Arc::new(InProcess::new(service, limits, env));
+        let serving = Arc::clone(&door);
+        let served =
+            async move { keep_while(serving.serve_until(shutdown.boxed()).boxed(), &control, &status).await };
+        (door, served.boxed())
+    }
+}
+
+/// Keeps the lease and the heat of a gateway while it is `serving`, and takes it off the list of
+/// gateways afterwards. Returns what serving has returned.
+async fn keep_while(serving: BoxFuture<'_, bool>, control: &Control, status: &Status) -> bool {
+    let drained = {
+        let keeping = pin!(join(control.keep(), status.keep_heat()));
+        match select(serving, keeping).await {
+            Either::Left((drained, _)) => drained,
+            // It never ends.
+            Either::Right((_, serving)) => serving.await,
+        }
+    };
+    // Only now: a look that is under way holds what leaving waits for, and is gone with the block.
+    control.leave().await;
+    drained
 }
 
 impl Builder {
@@ -210,25 +225,25 @@ impl Builder {
     /// What tells its metrics.
     #[must_use]
     pub fn metrics(self, recorded: Recorded) -> Self {
-        Builder { metrics: Some(recorded), ..self }
+        Builder { shown: Shown { metrics: Some(recorded), ..self.shown }, ..self }
     }
 
     /// How its metrics name the hottest keys; without it they name none.
     #[must_use]
     pub fn hot_keys(self, names: KeyNames) -> Self {
-        Builder { hot_keys: Some(names), ..self }
+        Builder { shown: Shown { hot_keys: Some(names), ..self.shown }, ..self }
     }
 
     /// What tells the partitions of its store.
     #[must_use]
     pub fn partitions(self, partitions: Partitions) -> Self {
-        Builder { partitions: Some(partitions), ..self }
+        Builder { shown: Shown { partitions: Some(partitions), ..self.shown }, ..self }
     }
 
     /// What tells what is done about heat.
     #[must_use]
     pub fn automatic(self, automatic: Told) -> Self {
-        Builder { automatic: Some(automatic), ..self }
+        Builder { shown: Shown { automatic: Some(automatic), ..self.shown }, ..self }
     }
 
     /// Where the traffic that it counts is recorded.
@@ -265,10 +280,7 @@ impl Builder {
                 fencing,
                 limits,
                 region,
-                metrics,
-                hot_keys,
-                partitions,
-                automatic,
+                shown,
                 recording,
                 clients,
                 shows_store,
@@ -281,19 +293,7 @@ impl Builder {
             if let Some(recording) = recording {
                 service = service.with_recording(recording);
             }
-            let mut status = Status::of(&service);
-            if let Some(metrics) = metrics {
-                status = status.with_metrics(metrics);
-            }
-            if let Some(names) = hot_keys {
-                status = status.with_hot_keys(names);
-            }
-            if let Some(partitions) = partitions {
-                status = status.with_partitions(partitions);
-            }
-            if let Some(automatic) = automatic {
-                status = status.with_automatic(automatic);
-            }
+            let status = Status::showing(&service, shown);
             let (service, status) = (Arc::new(service), Arc::new(status));
             Ok(Gateway { service, status, control, shown_store, env, limits })
         }

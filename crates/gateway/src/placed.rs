@@ -2,7 +2,7 @@
 //!
 //! Not here: what follows from it (`heatsink_heat::policy`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use heatsink_heat::policy::{Partitions, Units};
 use heatsink_layout::encode;
@@ -10,7 +10,7 @@ use heatsink_physics::position;
 use serde_json::Value as Json;
 
 /// The partitions of a table or of a global index.
-pub struct Placed {
+pub(crate) struct Placed {
     /// The first position of each, ascending; its load; and the number that the store gives it.
     partitions: Vec<(u64, Units, u64)>,
 }
@@ -68,6 +68,26 @@ impl Partitions for Placed {
 
     fn load(&self, partition: usize) -> Units {
         self.partitions.get(partition).map(|(_, units, _)| *units).unwrap_or_default()
+    }
+}
+
+/// The partitions of several tables. They are told once for each: that is work.
+pub(crate) struct PlacedTables<'a> {
+    told: Option<&'a crate::Partitions>,
+    tables: HashMap<String, Option<Placed>>,
+}
+
+impl<'a> PlacedTables<'a> {
+    /// Those that the store tells, if it does.
+    pub(crate) fn of(told: Option<&'a crate::Partitions>) -> Self {
+        PlacedTables { told, tables: HashMap::new() }
+    }
+
+    /// The partitions of a table, its indexes not counted; `None` where the store does not tell.
+    pub(crate) fn table(&mut self, table: &str) -> Option<&Placed> {
+        let told = self.told?;
+        let placed = || Placed::of(&told(table)?, None);
+        self.tables.entry(table.to_owned()).or_insert_with(placed).as_ref()
     }
 }
 

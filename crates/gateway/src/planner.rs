@@ -17,6 +17,7 @@ use heatsink_route::{Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
 use crate::blocking;
+use crate::sent::Sent;
 use crate::{former_stream, missing_table};
 
 /// How often a request that waits for a layout to change looks whether one has.
@@ -52,8 +53,8 @@ impl Planner {
         Planner { store, control, router, env }
     }
 
-    /// The plan of a request. One that has to wait for a layout to change is planned again after
-    /// each change, until `deadline`.
+    /// The plan of a request. One that has to wait for a layout to change says so to `sent`, and is
+    /// planned again after each change, until `deadline`.
     ///
     /// # Errors
     /// As [`plan`](Self::plan).
@@ -61,18 +62,20 @@ impl Planner {
         &self,
         operation: Operation,
         body: &'a Bytes,
-        deadline: MonotonicInstant,
+        (deadline, sent): (MonotonicInstant, &Sent),
     ) -> Result<Planned<'a>, Error> {
         loop {
-            let seen = self.control.epoch();
+            let seen = self.control.changes_seen();
             match self.plan(operation, body).await {
-                Err(error) if error.origin == Origin::Held && self.env.now() < deadline => {}
+                Err(error) if error.origin == Origin::Held && self.env.now() < deadline => {
+                    sent.waits(&error);
+                }
                 planned => return planned,
             }
             // No pass is held meanwhile: the change that is waited for waits for requests that have
             // one.
             let again = (self.env.now() + HELD_AT_MOST).min(deadline);
-            while self.control.epoch() == seen && self.env.now() < again {
+            while self.control.changes_seen() == seen && self.env.now() < again {
                 self.env.sleep(HELD_LOOK).await;
             }
         }

@@ -1,7 +1,10 @@
 //! Whether anything of a request was sent when its time is over. Decided once, by whoever comes
-//! first: the request, or its deadline.
+//! first: the request, or its deadline. And why nothing was, where that is known.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use heatsink_dynamo::Error;
 
 const UNDECIDED: u8 = 0;
 const BEGUN: u8 = 1;
@@ -9,7 +12,10 @@ const GIVEN_UP: u8 = 2;
 
 /// Of one request.
 #[derive(Default)]
-pub(crate) struct Sent(AtomicU8);
+pub(crate) struct Sent {
+    decided: AtomicU8,
+    waits: OnceLock<Error>,
+}
 
 impl Sent {
     /// The request is about to send. Says whether it may.
@@ -22,8 +28,18 @@ impl Sent {
         self.decide(GIVEN_UP)
     }
 
+    /// The request waits because of that, before anything of it is sent.
+    pub(crate) fn waits(&self, why: &Error) {
+        self.waits.get_or_init(|| why.clone());
+    }
+
+    /// Why the request waited, if it says so.
+    pub(crate) fn waited(&self) -> Option<&Error> {
+        self.waits.get()
+    }
+
     fn decide(&self, how: u8) -> bool {
-        match self.0.compare_exchange(UNDECIDED, how, Ordering::SeqCst, Ordering::SeqCst) {
+        match self.decided.compare_exchange(UNDECIDED, how, Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => true,
             Err(decided) => decided == how,
         }

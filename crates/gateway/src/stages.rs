@@ -11,7 +11,7 @@ use bytes::Bytes;
 use heatsink_access::Caller;
 use heatsink_control::{Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, memory_estimate};
-use heatsink_layout::LayoutSource;
+use heatsink_layout::{LayoutSource, Table};
 use heatsink_route::{Answer, Plan, name_rules};
 
 use crate::budget::{Budget, Share, Stage, UNCOUNTED};
@@ -75,7 +75,10 @@ impl Stages {
         }
         let planned = match restricted {
             Some(caller) if operation == Operation::ListTables => self.planner.list_tables_of(caller, &body),
-            _ => self.planner.plan_when_due(operation, &body, begun + self.limits.request).await,
+            _ => {
+                let until = (begun + self.limits.request, sent);
+                self.planner.plan_when_due(operation, &body, until).await
+            }
         };
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
@@ -161,14 +164,14 @@ impl Stages {
         let (heat, layouts) = (&*self.heat, &view);
         let counted =
             counted.map(|(drawn, figures)| CountedCalls { heat, drawn, layouts, env: &**env, figures });
-        let turns = |name| view.table(name).is_some_and(|table| table.is_migrating());
+        let works = |table: Arc<Table>| table.is_migrating() || table.key_layouts().any_narrows();
         let sender = Sender {
             store: &**store,
             pass,
             env: &**env,
             metrics: &self.metrics,
             deadline,
-            beside_worker: names.iter().any(|name| turns(name)),
+            beside_worker: names.iter().any(|name| view.table(name).is_some_and(works)),
             counted,
         };
         Executor { sender, cost: self.limits.cost }.run(plan, share).await

@@ -11,17 +11,17 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::Control;
 use heatsink_dynamo::Operation;
-use heatsink_heat::KeyLoad;
 use heatsink_heat::history::{Saved, Span};
+use heatsink_heat::policy;
+use heatsink_heat::{HeatSource, KeyLoad};
 use heatsink_route::Explanation;
-use metrics::gauge;
 
 use crate::Service;
 use crate::acts::Told;
 use crate::budget::Budget;
+use crate::computed_metrics::{self, KeyNames};
 use crate::heat::{Heat, HeatView};
-use crate::hot_key_metrics::{self, KeyNames};
-use crate::partitions::{self, Partitions};
+use crate::partitions::Partitions;
 use crate::placed::Placed;
 use crate::planner::Planner;
 
@@ -31,10 +31,20 @@ pub struct Status {
     heat: Arc<Heat>,
     budget: Arc<Budget>,
     stopping: Arc<AtomicBool>,
-    partitions: Option<Partitions>,
-    recorded: Option<Recorded>,
-    hot_keys: Option<KeyNames>,
-    automatic: Option<Told>,
+    shown: Shown,
+}
+
+/// What a status tells beside what every gateway knows.
+#[derive(Default)]
+pub(crate) struct Shown {
+    /// The partitions of the store's tables.
+    pub(crate) partitions: Option<Partitions>,
+    /// What the metrics count.
+    pub(crate) metrics: Option<Recorded>,
+    /// How metrics name the hottest keys.
+    pub(crate) hot_keys: Option<KeyNames>,
+    /// What is done about heat.
+    pub(crate) automatic: Option<Told>,
 }
 
 /// Renders the metrics in Prometheus' text format.
@@ -43,40 +53,18 @@ pub type Recorded = Box<dyn Fn() -> String + Send + Sync>;
 impl Status {
     /// The status of a service, without partitions and metrics.
     pub fn of(service: &Service) -> Self {
+        Status::showing(service, Shown::default())
+    }
+
+    /// The status of a service, and what else is known.
+    pub(crate) fn showing(service: &Service, shown: Shown) -> Self {
         Status {
             planner: Arc::clone(service.planner()),
             heat: Arc::clone(service.heat()),
             budget: Arc::clone(service.budget()),
             stopping: Arc::clone(service.stopping()),
-            partitions: None,
-            recorded: None,
-            hot_keys: None,
-            automatic: None,
+            shown,
         }
-    }
-
-    /// The same status, which also tells the partitions of the store's tables.
-    #[must_use]
-    pub fn with_partitions(self, partitions: Partitions) -> Self {
-        Status { partitions: Some(partitions), ..self }
-    }
-
-    /// The same status, which also tells what the metrics count.
-    #[must_use]
-    pub fn with_metrics(self, recorded: Recorded) -> Self {
-        Status { recorded: Some(recorded), ..self }
-    }
-
-    /// The same status, whose metrics name the hottest keys.
-    #[must_use]
-    pub fn with_hot_keys(self, names: KeyNames) -> Self {
-        Status { hot_keys: Some(names), ..self }
-    }
-
-    /// The same status, which also tells what is done about heat.
-    #[must_use]
-    pub fn with_automatic(self, automatic: Told) -> Self {
-        Status { automatic: Some(automatic), ..self }
     }
 
     /// Why requests of clients would not be answered now; `None` where they would be.
@@ -113,42 +101,21 @@ impl Status {
 
     /// The metrics in Prometheus' text format, where they are recorded.
     pub(crate) fn metrics(&self) -> Option<String> {
-        let recorded = self.recorded.as_ref()?;
-        gauge!("heatsink_lease_left_ratio").set(self.control().lease_left());
-        let mut text = recorded();
-        if let Some(names) = self.hot_keys {
-            text += &hot_key_metrics::text(&self.heat().parts(hot_key_metrics::MOST), names);
-        }
-        Some(text)
+        let recorded = self.shown.metrics.as_ref()?;
+        let hot_keys = self.shown.hot_keys.map(|names| (|keys| self.heat().parts(keys), names));
+        Some(recorded() + &computed_metrics::text(self.control().lease_left(), hot_keys))
     }
 
     /// What tells the partitions, where there are any.
     pub(crate) fn partitions(&self) -> Option<&Partitions> {
-        self.partitions.as_ref()
-    }
-
-    /// How many partitions a table has, its indexes not counted; `None` where the store does not
-    /// tell.
-    pub fn partition_count(&self, table: &str) -> Option<u32> {
-        partitions::count(self.partitions.as_ref()?, table)
-    }
-
-    /// Where the partitions of a table, or of one of its global indexes, lie; `None` where the store
-    /// does not tell.
-    pub fn placed(&self, table: &str, index: Option<&str>) -> Option<Placed> {
-        Placed::of(&self.partitions.as_ref()?(table)?, index)
+        self.shown.partitions.as_ref()
     }
 
     /// Which keys are hot.
     pub(crate) fn heat(&self) -> HeatView<'_> {
         let Planner { control, env, .. } = &*self.planner;
-        let (partitions, automatic) = (self.partitions.as_ref(), self.automatic.as_ref());
+        let (partitions, automatic) = (self.partitions(), self.shown.automatic.as_ref());
         HeatView { heat: &self.heat, control, env: &**env, partitions, automatic }
-    }
-
-    /// The keys of tables with the highest loads of the last full second, the highest first.
-    pub fn hottest_keys(&self) -> Vec<KeyLoad> {
-        self.heat().loads()
     }
 
     /// Which keys were hot in the last full second, and what would help: what `GET /_heatsink/heat`
@@ -188,5 +155,19 @@ impl Status {
             }
         }
         .boxed()
+    }
+}
+
+impl HeatSource for Status {
+    fn hottest(&self) -> Vec<KeyLoad> {
+        self.heat().loads()
+    }
+
+    fn partitions(
+        &self,
+        table: &str,
+        index: Option<&str>,
+    ) -> Option<Box<dyn policy::Partitions + Send + Sync>> {
+        Some(Box::new(Placed::of(&self.shown.partitions.as_ref()?(table)?, index)?))
     }
 }

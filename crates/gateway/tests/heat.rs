@@ -383,6 +383,53 @@ fn measured(heat: &Json, kind: &str, name: &str) -> Vec<f64> {
     shards.map(|shard| times(heat, &shard["units_per_s"])).collect()
 }
 
+/// Its shards, told by numbers and by binary keys as by strings.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shards_of_numbers_and_of_binary_keys_are_measured() {
+    let server = Server::start("[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4\n").await;
+    let hot = [("N", "-12.50", "-12.5"), ("B", "/wA=", "/wA=")];
+    for (kind, _, _) in hot {
+        let create = json!({
+            "TableName": format!("games-{kind}"), "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": kind }, { "AttributeName": "sk", "AttributeType": "N" }],
+            "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
+        });
+        server.call(Operation::CreateTable, &create).await.unwrap();
+    }
+    let puts = async || {
+        for sort in 0..16 {
+            for (kind, key, _) in hot {
+                let item = json!({ "pk": { kind: key }, "sk": { "N": sort.to_string() } });
+                let put = json!({ "TableName": format!("games-{kind}"), "Item": item });
+                server.call(Operation::PutItem, &put).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let of = |heat: &Json, kind: &str, key: &str| -> Vec<f64> {
+        let parts = heat["parts"].as_array().unwrap().iter().filter(|part| part["kind"] == "write");
+        let keys = parts.flat_map(|part| part["keys"].as_array().unwrap());
+        let of = keys.filter(|one| one["key"] == json!({ kind: key }));
+        let shards = of.filter_map(|one| one["measured"].as_array()).flatten();
+        shards.map(|shard| times(heat, &shard["units_per_s"])).collect()
+    };
+    let busy = |heat: &Json| {
+        hot.iter().all(|(kind, _, key)| {
+            let units = of(heat, kind, key);
+            units.len() == 4 && units.iter().filter(|units| **units > 1.0).count() > 1
+        })
+    };
+    let begun = Instant::now();
+    loop {
+        puts().await;
+        let heat = server.heat("").await;
+        if busy(&heat) {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(40), "{heat}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_each_shard_of_a_hot_key_takes_is_measured() {
     const SHARDS: u16 = 4;

@@ -2,6 +2,7 @@
 //!
 //! Not here: how it is counted, and what follows from it ([`advice`](crate::advice)).
 
+use heatsink_layout::number_codec;
 use serde::{Deserialize, Serialize};
 
 use crate::advice::Observed;
@@ -101,7 +102,7 @@ pub struct KeyLoad {
     pub index: Option<String>,
     /// The logical key's bytes: UTF-8 of a string, raw binary, a number as DynamoDB writes it.
     pub key: Vec<u8>,
-    /// Whether the key is a number, which cannot have shards.
+    /// Whether the key is a number.
     #[serde(default)]
     pub is_number: bool,
     /// Whether these bytes are the first ones of a key that was too long to be kept: nothing can be
@@ -193,9 +194,15 @@ impl KeyLoad {
         }
     }
 
-    /// Whether it can have shards: a key of a table, known whole, that is no number.
+    /// Whether it can have shards: a key of a table, known whole, that has room for them.
     pub fn can_have_shards(&self) -> bool {
-        self.index.is_none() && !self.is_number && !self.is_cut
+        self.index.is_none() && !self.is_number_without_room() && !self.is_cut
+    }
+
+    /// Whether it is a number that no shard can be written into: one of an index, or of too many
+    /// digits.
+    pub fn is_number_without_room(&self) -> bool {
+        self.is_number && (self.index.is_some() || !number_codec::has_room(&self.key))
     }
 
     /// Whether two loads are of one key, or of one value of an index.

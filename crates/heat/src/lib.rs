@@ -17,6 +17,7 @@ mod loads;
 pub mod policy;
 mod recent;
 mod shards;
+mod source;
 
 pub use client_load::{ClientLoad, ClientLoads, ClientShare};
 pub use crowding::{sharing_a_partition, some_partition_holds};
@@ -24,6 +25,7 @@ pub use key_load::{KeyLoad, Refused, SlotLoad};
 pub use loads::{TOLD_KEYS, all_loads, shardable_loads};
 pub use recent::Recent;
 pub use shards::{Advice, Asked, Cause, Ceiling, Costs, DEFAULT_RISK, Row, advise, assess, units_per_write};
+pub use source::HeatSource;
 
 /// Write units a second that one partition takes.
 #[allow(clippy::cast_precision_loss, reason = "1,000")]

@@ -98,6 +98,8 @@ mod tests {
         assert_eq!((owner.writes_refused.by_partition, owner.writes_refused.by_index), (0.0, 1.0));
         let cut = load(None, false);
         assert!(cut.is_cut && cut.key.len() == 30 && !owner.is_cut, "{cut:?}");
-        assert!(shardable_loads(&detector.heat(10)).is_empty());
+        let shardable = shardable_loads(&detector.heat(10));
+        assert!(shardable.iter().all(|load| load.is_number && !load.is_cut), "{shardable:?}");
+        assert_eq!(shardable.len(), 1);
     }
 }

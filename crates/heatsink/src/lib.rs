@@ -33,13 +33,10 @@
 //!
 //! Not here: the command line (`main.rs` and beneath).
 
-mod carrying;
-
-pub use carrying::carry;
 pub use heatsink_control::{Fencing, Rules, StartError};
 pub use heatsink_dynamo::{Error, Operation};
 pub use heatsink_gateway::http::Hosts;
 pub use heatsink_gateway::{Builder, Gateway, Limits};
 pub use heatsink_store::Store;
 pub use heatsink_store::embedded::Embedded;
-pub use heatsink_workers::{Acts, Runner};
+pub use heatsink_workers::{Acts, Runner, carry};

@@ -15,11 +15,14 @@
 //! In a table of which only single keys are on record nothing is escaped
 //! ([`KeyLayouts`](crate::KeyLayouts)).
 //!
-//! Works on the key's bytes, for string and binary keys alike. Not here: which shard an item
+//! Works on the key's bytes, for string and binary keys alike; numbers have a codec of their own
+//! ([`number_codec`]). Not here: which shard an item
 //! belongs to ([`Layout::shard_of`](crate::Layout::shard_of)).
 
+use heatsink_dynamo::KeyType;
+
 use crate::bucket::{GRANULARITIES, width};
-use crate::{Bucket, Slot};
+use crate::{Bucket, Slot, number_codec};
 
 /// The longest partition key that DynamoDB stores, in bytes (AWS Developer Guide, "Constraints",
 /// partition keys).
@@ -126,6 +129,14 @@ pub fn split_shard(physical: &[u8]) -> Option<(&[u8], u16)> {
     let (logical, number) = split(physical)?;
     let shard = u16::try_from(number).ok().filter(|shard| *shard >= 1)?;
     Some((logical, shard))
+}
+
+/// [`split_shard`] of a key of that type; a number as canonical text.
+pub fn split_shard_of(physical: &[u8], key_type: KeyType) -> Option<(&[u8], u16)> {
+    match key_type {
+        KeyType::S | KeyType::B => split_shard(physical),
+        KeyType::N => number_codec::split_shard(physical),
+    }
 }
 
 /// Reads a physical key. Bytes that no logical key encodes to (an unescaped key of before the table

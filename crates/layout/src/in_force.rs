@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::{Bucket, Layout, Moving, Phase, Placement, SortKey, Stepping, Unplaced, Widening};
+use crate::moving::with_adds;
+use crate::{Bucket, Layout, Moving, Narrowing, Phase, Placement, SortKey, Stepping, Unplaced, Widening};
 
 /// What is in force for one logical key right now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub enum InForce {
     Moving(Arc<Moving>),
     /// One layout, of which some fragments take no ADDs yet.
     Widening(Arc<Widening>),
+    /// One layout, of which some fragments take no ADDs any more.
+    Narrowing(Arc<Narrowing>),
     /// One layout, under which nothing is put into some buckets yet.
     Stepping(Arc<Stepping>),
 }
@@ -31,8 +34,11 @@ impl InForce {
             InForce::Moving(moving) => moving.from.placement(sort).map(Some),
             InForce::Stable(layout) => layout.placement(sort).map(Some),
             InForce::Stepping(stepping) => stepping.layout.placement(sort).map(Some),
-            InForce::Widening(widening) => {
-                widening.layout.placement(sort).map(|placement| Some(widening.narrowed(placement)))
+            InForce::Widening(one) => {
+                one.layout.placement(sort).map(|placement| Some(with_adds(placement, one.adds)))
+            }
+            InForce::Narrowing(one) => {
+                one.layout.placement(sort).map(|placement| Some(with_adds(placement, one.adds)))
             }
         }
     }
@@ -48,6 +54,7 @@ impl InForce {
             InForce::Stable(layout) => layout,
             InForce::Moving(moving) => &moving.from,
             InForce::Widening(widening) => &widening.layout,
+            InForce::Narrowing(narrowing) => &narrowing.layout,
             InForce::Stepping(stepping) => &stepping.layout,
         }
     }
@@ -60,6 +67,10 @@ impl Moving {
         if self.phase > Phase::Reserve && Moving::widens(&self.from, &self.to) {
             let adds = self.from.shards.max(1);
             return InForce::Widening(Arc::new(Widening { layout: self.to, adds }));
+        }
+        if self.phase > Phase::Reserve && Moving::narrows(&self.from, &self.to) {
+            let (adds, folds) = (self.to.shards.max(1), self.phase == Phase::Move);
+            return InForce::Narrowing(Arc::new(Narrowing { layout: self.from, adds, folds }));
         }
         if let Some(held_from) = Moving::steps(&self.from, &self.to) {
             let layout = if self.phase > Phase::Reserve { self.to } else { self.from };

@@ -2,7 +2,8 @@
 //!
 //! In a table without layouts of its own, keys stay as clients send them, and only the shards of
 //! recorded keys have the reserved form: `K#~i` is shard i of K if K is on record with more than i
-//! shards, at any time. Every other key of that form is the client's.
+//! shards, at any time. Every other key of that form is the client's. So it is for numbers, with the
+//! form of their own.
 //!
 //! Not here: where these layouts are recorded (`control`), and how a physical key is written and
 //! read ([`Table`](crate::Table)).
@@ -10,6 +11,8 @@
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use heatsink_dynamo::KeyType;
 
 use crate::{InForce, Layout, Moving, Phase, codec};
 
@@ -31,11 +34,11 @@ pub struct RecordedKey {
 
 impl RecordedKey {
     /// Whether gateways may not know yet that the key begins to move, or that it has come to rest.
-    /// Where a counter widens its items stay.
+    /// The items of counters stay.
     fn may_be_unknown(&self) -> bool {
         match &self.in_force {
-            InForce::Widening(_) | InForce::Stepping(_) => false,
-            InForce::Moving(moving) if Moving::widens(&moving.from, &moving.to) => false,
+            InForce::Widening(_) | InForce::Narrowing(_) | InForce::Stepping(_) => false,
+            InForce::Moving(moving) if changes_counter(moving) => false,
             InForce::Stable(layout) if layout.counter_attributes().is_some() => false,
             _ => self.phase().map_or(!self.settled && self.since > 0, |phase| phase == Phase::Prepare),
         }
@@ -45,8 +48,8 @@ impl RecordedKey {
     /// counters and buckets stay where they are.
     fn has_moved(&self) -> bool {
         let stays = match &self.in_force {
-            InForce::Widening(_) | InForce::Stepping(_) => true,
-            InForce::Moving(moving) => Moving::widens(&moving.from, &moving.to),
+            InForce::Widening(_) | InForce::Narrowing(_) | InForce::Stepping(_) => true,
+            InForce::Moving(moving) => changes_counter(moving),
             InForce::Stable(layout) => layout.counter_attributes().is_some(),
         };
         self.since > 0 && !stays
@@ -56,7 +59,7 @@ impl RecordedKey {
     fn phase(&self) -> Option<Phase> {
         match &self.in_force {
             InForce::Moving(moving) => Some(moving.phase).filter(|phase| *phase > Phase::Reserve),
-            InForce::Stable(_) | InForce::Widening(_) | InForce::Stepping(_) => None,
+            InForce::Stable(_) | InForce::Widening(_) | InForce::Narrowing(_) | InForce::Stepping(_) => None,
         }
     }
 
@@ -65,12 +68,19 @@ impl RecordedKey {
     fn counter_attributes(&self) -> &[String] {
         let layout = match &self.in_force {
             InForce::Stable(layout) => layout,
+            InForce::Moving(moving) if moving.from.counter_attributes().is_some() => &moving.from,
             InForce::Moving(moving) => &moving.to,
             InForce::Widening(widening) => &widening.layout,
+            InForce::Narrowing(narrowing) => &narrowing.layout,
             InForce::Stepping(stepping) => &stepping.layout,
         };
         layout.counter_attributes().unwrap_or_default()
     }
+}
+
+/// Whether a counter gets more fragments, or fewer: it is in RESERVE.
+fn changes_counter(moving: &Moving) -> bool {
+    Moving::widens(&moving.from, &moving.to) || Moving::narrows(&moving.from, &moving.to)
 }
 
 /// The layouts of the recorded keys of one table. Immutable, and shared by all requests of one
@@ -85,6 +95,7 @@ pub struct KeyLayouts {
     begin: u64,
     has_moved: bool,
     changes: bool,
+    narrows: bool,
     /// Sorted, each once.
     counter_attributes: Vec<String>,
     by_key: HashMap<Box<[u8]>, RecordedKey>,
@@ -105,6 +116,7 @@ impl KeyLayouts {
             let (layout, moves) = match &of.in_force {
                 InForce::Stable(layout) => (layout, None),
                 InForce::Widening(widening) => (&widening.layout, None),
+                InForce::Narrowing(narrowing) => (&narrowing.layout, None),
                 InForce::Stepping(stepping) => (&stepping.layout, None),
                 // Before PREPARE all lies as ever, and from then on readers put both layouts in one
                 // order.
@@ -123,6 +135,7 @@ impl KeyLayouts {
             of.phase().is_some() || of.may_be_unknown() || of.since > version && of.has_moved()
         };
         let changes = by_key.values().any(changes);
+        let narrows = by_key.values().any(|of| matches!(of.in_force, InForce::Narrowing(_)));
         let begin = unknown.min().unwrap_or(u64::MAX).min(newest).min(version);
         let mut counter_attributes: Vec<String> =
             by_key.values().flat_map(RecordedKey::counter_attributes).cloned().collect();
@@ -136,6 +149,7 @@ impl KeyLayouts {
             begin,
             has_moved,
             changes,
+            narrows,
             counter_attributes,
             by_key,
         }
@@ -174,6 +188,11 @@ impl KeyLayouts {
     /// Whether a key has begun a move, or ended one so lately that gateways may not know.
     pub fn any_changes(&self) -> bool {
         self.changes
+    }
+
+    /// Whether a counter loses fragments ([`Narrowing`](crate::Narrowing)).
+    pub fn any_narrows(&self) -> bool {
+        self.narrows
     }
 
     /// Whether a key moves.
@@ -231,13 +250,13 @@ impl KeyLayouts {
         self.by_key.iter().map(|(key, of)| (&**key, of))
     }
 
-    /// Reads a key as a shard of a recorded one: the recorded key, a part of it, and the shard, at
-    /// least 1. `None` for a client's key.
-    pub fn shard<'a>(&self, key: &'a [u8]) -> Option<(&'a [u8], u16)> {
+    /// Reads a key of that type as a shard of a recorded one: the recorded key, a part of it, and
+    /// the shard, at least 1. `None` for a client's key.
+    pub fn shard<'a>(&self, key: &'a [u8], key_type: KeyType) -> Option<(&'a [u8], u16)> {
         if self.by_key.is_empty() {
             return None;
         }
-        let (logical, shard) = codec::split_shard(key)?;
+        let (logical, shard) = codec::split_shard_of(key, key_type)?;
         (shard < self.get(logical)?.reserved).then_some((logical, shard))
     }
 }
@@ -257,13 +276,20 @@ mod tests {
         let keys = [("hot", 4), ("hot#~7", 3), ("whole", 1)];
         let keys = keys.map(|(key, reserved)| (key.as_bytes().to_vec(), recorded(reserved)));
         let layouts = KeyLayouts::new(1, keys);
-        let shard = |key: &'static str| layouts.shard(key.as_bytes());
+        let shard = |key: &'static str| layouts.shard(key.as_bytes(), KeyType::S);
         assert_eq!(shard("hot#~3"), Some((&b"hot"[..], 3)));
         assert_eq!(shard("hot#~7#~2"), Some((&b"hot#~7"[..], 2)));
         for own in
             ["hot", "hot#~0", "hot#~4", "hot#~7", "hot#~03", "cold#~1", "whole#~1", "hot#~99999", "#~1"]
         {
             assert_eq!(shard(own), None, "{own}");
+        }
+        let layouts = KeyLayouts::new(1, [(b"12.5".to_vec(), recorded(4))]);
+        let shard = |key: &'static str, key_type| layouts.shard(key.as_bytes(), key_type);
+        assert_eq!(shard("12.5000007095510003", KeyType::N), Some((&b"12.5"[..], 3)));
+        assert_eq!(shard("12.5000007095510003", KeyType::S), None);
+        for own in ["12.5", "12.5#~3", "12.5000007095510004", "13.0000007095510003", "-12.5000007095510003"] {
+            assert_eq!(shard(own, KeyType::N), None, "{own}");
         }
     }
 

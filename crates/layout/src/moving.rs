@@ -78,15 +78,26 @@ pub struct Widening {
     pub adds: u16,
 }
 
-impl Widening {
-    /// A placement under its layout, with ADDs kept to the fragments that take them.
-    #[must_use]
-    pub fn narrowed(&self, mut placement: Placement) -> Placement {
-        if let Placement::SumOf { adds, .. } = &mut placement {
-            *adds = self.adds;
-        }
-        placement
+/// A counter that gets fewer fragments, from PREPARE on: nobody adds to those that it loses, and
+/// whoever has to see or clear all of them still knows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Narrowing {
+    /// The layout with all fragments: the one before.
+    pub layout: Arc<Layout>,
+    /// How many fragments take ADDs: those of the layout after.
+    pub adds: u16,
+    /// Whether a worker folds the others into the base fragment. Reads see that no fold comes
+    /// between what they read of the one and of the other.
+    pub folds: bool,
+}
+
+/// A placement with ADDs kept to so many fragments.
+#[must_use]
+pub(crate) fn with_adds(mut placement: Placement, to: u16) -> Placement {
+    if let Placement::SumOf { adds, .. } = &mut placement {
+        *adds = to;
     }
+    placement
 }
 
 /// A key whose buckets get another number of shards from one on that nothing was written to yet.
@@ -102,8 +113,8 @@ pub struct Stepping {
 
 impl Moving {
     /// Whether one key can change its layout while clients write: in both of them an item has one
-    /// slot, which follows from its primary key; or it [widens](Self::widens), or its buckets
-    /// [step](Self::steps).
+    /// slot, which follows from its primary key; or it [widens](Self::widens) or
+    /// [narrows](Self::narrows), or its buckets [step](Self::steps).
     pub fn is_possible(from: &Layout, to: &Layout) -> bool {
         let one_slot = |layout: &Layout| {
             layout.follows_from_key()
@@ -114,10 +125,16 @@ impl Moving {
         one_slot(from) && one_slot(to) || Moving::leaves_items(from, to)
     }
 
-    /// Whether no stored item has another slot in the one layout than in the other, and none will
-    /// until the change is made.
+    /// Whether no stored item, as readers count them, has another slot in the one layout than in the
+    /// other, and none will until the change is made.
     pub fn leaves_items(from: &Layout, to: &Layout) -> bool {
-        Moving::widens(from, to) || Moving::steps(from, to).is_some()
+        Moving::widens(from, to) || Moving::narrows(from, to) || Moving::steps(from, to).is_some()
+    }
+
+    /// Whether a counter gets fewer fragments, or becomes a whole key: the way back of
+    /// [`widens`](Self::widens). What the fragments hold that it loses is added to its base fragment.
+    pub fn narrows(from: &Layout, to: &Layout) -> bool {
+        Moving::widens(to, from)
     }
 
     /// The bucket from which on buckets get another number of shards, if that is all that changes.
@@ -157,7 +174,7 @@ impl Moving {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{By, Hash, Strategy};
+    use crate::{By, Hash, InForce, Strategy};
 
     fn counter(attributes: &[&str], shards: u16) -> Layout {
         let attributes = attributes.iter().map(|name| (*name).to_owned()).collect();
@@ -175,10 +192,39 @@ mod tests {
             assert!(Moving::widens(&narrower, &four) && Moving::is_possible(&narrower, &four), "{narrower}");
         }
         for other in [calculated(2), counter(&["n"], 4), counter(&["n"], 5), counter(&["m"], 2)] {
-            assert!(!Moving::is_possible(&other, &four), "{other}");
+            assert!(!Moving::widens(&other, &four), "{other}");
         }
-        assert!(!Moving::is_possible(&four, &Layout::none()));
+        assert!(!Moving::is_possible(&counter(&["m"], 2), &four));
         assert!(!Moving::is_possible(&four, &calculated(8)));
+    }
+
+    #[test]
+    fn a_counter_narrows_to_what_widens_to_it() {
+        let four = counter(&["n"], 4);
+        for narrower in [Layout::none(), counter(&["n"], 1), counter(&["n"], 3)] {
+            assert!(Moving::narrows(&four, &narrower) && Moving::is_possible(&four, &narrower), "{narrower}");
+            assert!(!Moving::widens(&four, &narrower));
+        }
+        for other in [counter(&["n"], 4), counter(&["n"], 5), counter(&["m"], 2)] {
+            assert!(!Moving::narrows(&four, &other), "{other}");
+        }
+    }
+
+    #[test]
+    fn writers_are_narrowed_before_anything_is_folded() {
+        let in_force = |phase| {
+            let (from, to) = (counter(&["n"], 4).into(), counter(&["n"], 2).into());
+            Moving { from, to, phase, expires: None, high_water: None }.in_force()
+        };
+        let adds = |phase| match in_force(phase).placement(None).unwrap() {
+            Some(Placement::SumOf { others, adds, .. }) => (others.len() + 1, adds),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(adds(Phase::Reserve), (4, 4));
+        assert_eq!(adds(Phase::Prepare), (4, 2));
+        assert_eq!(adds(Phase::Move), (4, 2));
+        let folds = |phase| matches!(in_force(phase), InForce::Narrowing(one) if one.folds);
+        assert!(!folds(Phase::Prepare) && folds(Phase::Move));
     }
 
     #[test]

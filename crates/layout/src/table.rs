@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::TableSchema;
+use heatsink_dynamo::{KeyType, TableSchema};
 
 use crate::codec::{self, MAX_PARTITION_KEY};
+use crate::number_codec;
 use crate::{
     Affixes, InForce, IndexKey, KeyLayout, KeyLayouts, KeyTooLong, Layout, MigrationPhase, OfIndex,
     PhysicalKeys, Slot, Strategy, TableLayouts, Unplaced, ValueLayout,
@@ -33,6 +34,8 @@ pub struct Table {
 enum Form {
     /// By the suffix codec.
     Suffix,
+    /// By the suffix codec of numbers.
+    Number,
     /// By the suffix codec with buckets.
     Buckets,
     /// By templates; keys that no rule with a template names are written as they are.
@@ -60,6 +63,8 @@ impl Table {
             Form::Buckets
         } else if layouts.iter().next().is_some() && layouts.iter().all(|one| one.index().is_some()) {
             Form::Whole
+        } else if schema.key.partition.key_type == KeyType::N {
+            Form::Number
         } else {
             Form::Suffix
         };
@@ -102,7 +107,7 @@ impl Table {
                 key.add_value(value);
             }
         }
-        if !values.is_empty() && self.form == Form::Suffix && self.layouts.is_empty() {
+        if !values.is_empty() && matches!(self.form, Form::Suffix | Form::Number) && self.layouts.is_empty() {
             self.form = Form::Whole;
         }
         self
@@ -117,13 +122,24 @@ impl Table {
     /// `None` for a key that stays whole because nothing names it. Of a key that moves, the one
     /// before.
     pub fn layout_of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
-        self.recorded(key).map(InForce::settled).or_else(|| self.layouts.of(key))
+        self.recorded(key).map(InForce::settled).or_else(|| self.by_rule(key))
+    }
+
+    /// The layout that the first rule which names a logical key gives it. A number without room for
+    /// a shard stays whole, as if none did.
+    pub fn by_rule(&self, key: &[u8]) -> Option<&Arc<Layout>> {
+        self.layouts.of(key).filter(|_| self.can_have_shards(key))
+    }
+
+    /// Whether a logical key can have shards: every one but numbers without room for them.
+    pub fn can_have_shards(&self, key: &[u8]) -> bool {
+        self.key.partition.key_type != KeyType::N || number_codec::has_room(key)
     }
 
     /// What is in force for a logical key; `None` for a key that stays whole because nothing names
     /// it.
     pub fn in_force(&self, key: &[u8]) -> Option<InForce> {
-        let of_rule = || self.layouts.of(key).map(|layout| InForce::Stable(Arc::clone(layout)));
+        let of_rule = || self.by_rule(key).map(|layout| InForce::Stable(Arc::clone(layout)));
         self.recorded(key).cloned().or_else(of_rule)
     }
 
@@ -231,12 +247,22 @@ impl Table {
     pub fn affixes(&self, logical: &[u8], layout: &Layout, slot: Slot) -> Result<Affixes, Unplaced> {
         let affixes = match self.form {
             Form::Suffix => Affixes::suffix(codec::suffix(logical, slot.shard)),
+            Form::Number => {
+                if let Some((of, shard)) = number_codec::split_shard(logical) {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    return Err(Unplaced::ReservedNumber { key: text(logical), logical: text(of), shard });
+                }
+                Self::number_suffix(logical, slot)?
+            }
             Form::Buckets => Affixes::suffix(codec::bucket_suffix(logical, slot)),
             Form::Templates => layout.template().map(|template| template.affixes(slot)).unwrap_or_default(),
             Form::Whole => Affixes::default(),
             Form::Recorded => {
                 self.refuse_shard(logical)?;
-                Affixes::suffix(codec::plain_suffix(slot.shard))
+                match self.key.partition.key_type {
+                    KeyType::S | KeyType::B => Affixes::suffix(codec::plain_suffix(slot.shard)),
+                    KeyType::N => Self::number_suffix(logical, slot)?,
+                }
             }
         };
         if !affixes.is_empty() && logical.len() + affixes.len() > MAX_PARTITION_KEY {
@@ -258,11 +284,16 @@ impl Table {
         Ok(affixes)
     }
 
+    fn number_suffix(logical: &[u8], slot: Slot) -> Result<Affixes, Unplaced> {
+        let no_room = || Unplaced::NoRoom(String::from_utf8_lossy(logical).into_owned());
+        number_codec::suffix(logical, slot.shard).map(Affixes::suffix).ok_or_else(no_room)
+    }
+
     /// Refuses a client's key that is the physical key of a recorded key's shard: it would be read
     /// as an item of that key.
     fn refuse_shard(&self, key: &[u8]) -> Result<(), Unplaced> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        match self.key_layouts.shard(key) {
+        match self.key_layouts.shard(key, self.key.partition.key_type) {
             Some((logical, _)) => Err(Unplaced::Reserved { key: text(key), logical: text(logical) }),
             None => Ok(()),
         }
@@ -284,7 +315,12 @@ impl Table {
         match self.form {
             Form::Whole => (physical, Some(Slot::default())),
             Form::Recorded => {
-                let (logical, shard) = self.key_layouts.shard(physical).unwrap_or((physical, 0));
+                let key_type = self.key.partition.key_type;
+                let (logical, shard) = self.key_layouts.shard(physical, key_type).unwrap_or((physical, 0));
+                (logical, Some(Slot::shard(shard)))
+            }
+            Form::Number => {
+                let (logical, shard) = number_codec::split_shard(physical).unwrap_or((physical, 0));
                 (logical, Some(Slot::shard(shard)))
             }
             Form::Suffix => {
@@ -316,10 +352,12 @@ impl Table {
         self.decode(physical).0
     }
 
-    /// Whether a logical key ends in the reserved form, and so is stored escaped.
+    /// Whether a logical key ends in the reserved form, and so is stored escaped; of a number, has
+    /// no place at all.
     pub fn is_reserved(&self, key: &[u8]) -> bool {
         match self.form {
             Form::Suffix => codec::is_reserved(key),
+            Form::Number => number_codec::split_shard(key).is_some(),
             Form::Buckets => codec::is_reserved_with_buckets(key),
             Form::Templates | Form::Whole | Form::Recorded => false,
         }

@@ -35,6 +35,25 @@ pub enum Unplaced {
         /// The recorded key.
         logical: String,
     },
+    /// A client's number is written like a shard of another one, in a table whose rules spread
+    /// numbers.
+    #[error(
+        "The key {key} is the number under which shard {shard} of the key {logical} is stored, and a number cannot be escaped: the table has \
+         no place for it as a key of its own"
+    )]
+    ReservedNumber {
+        /// The key.
+        key: String,
+        /// The number of which it would be a shard.
+        logical: String,
+        /// That shard.
+        shard: u16,
+    },
+    /// A number that has shards on record has no room for them.
+    #[error(
+        "The key {0} has no room for a shard: a number has, below 10^20 in magnitude and with at most six digits behind the point"
+    )]
+    NoRoom(String),
     /// A client's key is taken as the shard that it names, and the item belongs to another one.
     #[error(
         "The key {key:?} is taken as the shard that it names (physical_keys = \"as_shard\"), and by the table's rule the item with this sort key \

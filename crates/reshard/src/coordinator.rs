@@ -175,9 +175,15 @@ impl Coordinator {
     fn acknowledged(&mut self, now: MonotonicInstant, clean: bool) {
         self.clean &= clean;
         match self.record.state {
+            // Nothing is put under a new name.
+            State::Moving { phase: Phase::Reserve, .. } if self.change == Change::Narrow => self.close(),
             State::Moving { phase: Phase::Reserve, .. } => {
                 let wait = !self.clean && self.rules.keep(Rule::SurveyAfterStragglers);
                 if wait { self.wait(now) } else { self.survey() }
+            }
+            State::Moving { phase: Phase::Prepare, .. } if self.change == Change::Narrow => {
+                let wait = !self.clean && self.rules.keep(Rule::FoldAfterStragglers);
+                if wait { self.wait(now) } else { self.enter(Phase::Move) }
             }
             State::Moving { phase: Phase::Prepare, .. } if self.change == Change::Widen => {
                 let wait = !self.clean && self.rules.keep(Rule::WidenAfterStragglers);
@@ -226,6 +232,11 @@ impl Coordinator {
                 // Everything from before RESERVE has landed, or never will.
                 self.clean = true;
                 self.survey();
+            }
+            State::Moving { phase: Phase::Prepare, .. } if self.change == Change::Narrow => {
+                // Everything that was planned with more fragments has landed, or never will.
+                self.clean = true;
+                self.enter(Phase::Move);
             }
             State::Moving { phase: Phase::Prepare, .. } => {
                 // Everything that was planned without the new fragments has landed, or never will.

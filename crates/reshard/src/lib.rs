@@ -17,6 +17,10 @@
 //! whose buckets get another number of shards from one on: until STABLE nothing is put into these
 //! (`heatsink_layout::Stepping`), and the survey proves them empty.
 //!
+//! A counter that gets fewer fragments ([`Change::Narrow`]) goes through RESERVE, PREPARE and MOVE.
+//! From PREPARE on nobody adds to the fragments that it loses, and in MOVE each is folded into the
+//! base fragment ([`Fold`]), while readers see to it that they count it once ([`FoldRead`]).
+//!
 //! Everything here is a plain function of values and times. `tests/model` searches all
 //! interleavings of these same types.
 //!
@@ -26,6 +30,7 @@
 
 mod claim;
 mod coordinator;
+mod fold;
 mod mover;
 mod pace;
 mod phase;
@@ -39,6 +44,7 @@ mod write;
 
 pub use claim::{Claim, Create, Created};
 pub use coordinator::Coordinator;
+pub use fold::{Fold, FoldAnswer, FoldCall, FoldPart, FoldRead};
 pub use heatsink_layout::Phase;
 pub use mover::{Moved, Mover, MoverDo};
 pub use pace::Pace;

@@ -78,6 +78,12 @@ pub enum Rule {
     WidenReadersFirst,
     /// Nobody adds to the new fragments while calls may land that were planned without them.
     WidenAfterStragglers,
+    /// Nothing is folded while calls may land that were planned when all fragments took ADDs.
+    FoldAfterStragglers,
+    /// A read of a counter in MOVE sees that no fold came between its parts.
+    FoldSeen,
+    /// A fold adds what it deletes: the fragment holds it still.
+    FoldUnchanged,
     /// A cancel is taken only through HOLD; of a step of buckets only in RESERVE.
     CancelThroughHold,
     /// The record is written only if it still has the version that the coordinator knows.

@@ -15,6 +15,9 @@ pub enum Change {
     /// It is a counter that gets more fragments, and nothing that is stored moves. PREPARE is
     /// followed by STABLE.
     Widen,
+    /// It is a counter that gets fewer fragments: what those hold that it loses is added to its base
+    /// fragment in MOVE, which follows PREPARE.
+    Narrow,
     /// Buckets that nothing lies in get another number of shards, and nothing is put there until
     /// STABLE, which follows PREPARE.
     Step,
@@ -52,7 +55,8 @@ pub enum Do {
     /// Read the highest sort key under the old physical keys strongly, and write it with the next
     /// record. Nothing is lost where it cannot be read.
     MarkHighWater,
-    /// Let a mover run until it has finished, under a claim. It may be paused.
+    /// Let a mover run until it has finished, under a claim. It may be paused. Of a counter that
+    /// narrows it folds fragments ([`Fold`](crate::Fold)).
     Move,
     /// List all claims of this key strongly, and delete each.
     EndClaims,

@@ -65,10 +65,14 @@ fn a_move_waits_only_where_writes_go_on() {
     let ends = |change| match change {
         Change::Move => vec![(moving(Phase::Prepare), moving(Phase::Hold)), (moving(Phase::Move), stable)],
         Change::Widen => vec![(moving(Phase::Prepare), stable)],
+        Change::Narrow => {
+            vec![(moving(Phase::Prepare), moving(Phase::Move)), (moving(Phase::Move), stable)]
+        }
         Change::Step => Vec::new(),
     };
-    for (change, clean) in
-        [Change::Move, Change::Widen, Change::Step].into_iter().flat_map(|one| [(one, true), (one, false)])
+    for (change, clean) in [Change::Move, Change::Widen, Change::Narrow, Change::Step]
+        .into_iter()
+        .flat_map(|one| [(one, true), (one, false)])
     {
         // The end of RESERVE and of MOVE is written before, and told to nobody.
         let found = waits(begin(change), clean).into_iter().map(|(from, to)| match from {

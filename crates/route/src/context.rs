@@ -168,6 +168,7 @@ impl<'a> PlanContext<'a> {
         match self.layouts.in_force(table, key) {
             InForce::Stable(layout) => layout,
             InForce::Widening(widening) => Arc::clone(&widening.layout),
+            InForce::Narrowing(narrowing) => Arc::clone(&narrowing.layout),
             InForce::Stepping(stepping) => Arc::clone(&stepping.layout),
             InForce::Moving(moving) => Arc::clone(match self.side {
                 Side::Old => &moving.from,
@@ -207,7 +208,7 @@ impl<'a> PlanContext<'a> {
             return None;
         }
         match self.layouts.in_force(table, key) {
-            InForce::Stable(_) | InForce::Widening(_) | InForce::Stepping(_) => None,
+            InForce::Stable(_) | InForce::Widening(_) | InForce::Narrowing(_) | InForce::Stepping(_) => None,
             InForce::Moving(moving) => Some(moving),
         }
     }

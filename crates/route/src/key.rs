@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
 use heatsink_layout::{
-    Affixes, IndexKey, Layout, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table, Unplaced,
+    Affixes, IndexKey, Layout, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table, Unplaced, number_codec,
 };
 
 use crate::context::{ItemLocation, PlanContext};
@@ -19,9 +19,11 @@ use crate::splice::Splice;
 /// A key attribute's value: its bytes, and where they stand.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyText<'a> {
+    /// The attribute value; a slice of the body.
+    value: &'a [u8],
     /// The JSON string that holds the value, quotes included; a slice of the body.
     raw: &'a [u8],
-    /// The value: UTF-8 of a string, the text of a number, decoded binary.
+    /// The value: UTF-8 of a string, the canonical text of a number, decoded binary.
     pub(crate) bytes: Cow<'a, [u8]>,
     kind: KeyType,
 }
@@ -34,10 +36,17 @@ impl<'a> KeyText<'a> {
         let text = json::string(raw).ok()?;
         let bytes = match (kind, text) {
             (KeyType::B, text) => Cow::Owned(STANDARD.decode(text.as_bytes()).ok()?),
+            (KeyType::N, text) => match number_codec::canonical(&text)? {
+                Cow::Borrowed(number) if number.len() + 2 == raw.len() => {
+                    // Without an escape it stands there.
+                    Cow::Borrowed(raw.get(1..=number.len())?)
+                }
+                number => Cow::Owned(number.into_owned().into_bytes()),
+            },
             (_, Cow::Borrowed(text)) => Cow::Borrowed(text.as_bytes()),
             (_, Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
         };
-        (!bytes.is_empty()).then_some(KeyText { raw, bytes, kind })
+        (!bytes.is_empty()).then_some(KeyText { value, raw, bytes, kind })
     }
 
     /// The value, for layouts.
@@ -72,6 +81,10 @@ impl<'a> KeyText<'a> {
             return;
         }
         match self.kind {
+            // A suffix is of the canonical text, which need not stand there.
+            KeyType::N if !self.is_canonical() => {
+                splice.replace(self.raw, [b"\"", &*self.bytes, suffix.as_bytes(), b"\""].concat());
+            }
             // The suffix is ASCII that JSON does not escape: it goes before the closing quote,
             // whatever stands there.
             KeyType::S | KeyType::N => splice.insert(self.raw, 1, suffix),
@@ -82,9 +95,19 @@ impl<'a> KeyText<'a> {
         }
     }
 
-    /// Empties the key where it stands: every DynamoDB refuses such a key.
+    /// Whether the value stands there as it is here.
+    fn is_canonical(&self) -> bool {
+        self.raw.len() == self.bytes.len() + 2
+            && self.raw.get(1..=self.bytes.len()).is_some_and(|raw| raw == &*self.bytes)
+    }
+
+    /// Empties the key where it stands: every DynamoDB refuses such a key. An empty number would be
+    /// refused too soon, so one becomes an empty string.
     pub(crate) fn empty(&self, splice: &mut Splice<'_>) {
-        splice.replace(self.raw, "\"\"");
+        match self.kind {
+            KeyType::S | KeyType::B => splice.replace(self.raw, "\"\""),
+            KeyType::N => splice.replace(self.value, r#"{"S":""}"#),
+        }
     }
 
     /// Takes off a physical key, where it stands, what is around `logical`, a part of it.
@@ -96,7 +119,13 @@ impl<'a> KeyText<'a> {
         let leads = self.bytes.starts_with(logical);
         match self.kind {
             KeyType::B => splice.replace(self.raw, format!("\"{}\"", STANDARD.encode(logical))),
-            KeyType::S | KeyType::N if leads && !self.raw.contains(&b'\\') => {
+            KeyType::S | KeyType::N
+                if leads
+                    && match self.kind {
+                        KeyType::N => self.is_canonical(),
+                        _ => !self.raw.contains(&b'\\'),
+                    } =>
+            {
                 splice.remove(self.raw, 1, suffix);
             }
             KeyType::S | KeyType::N => {
@@ -218,7 +247,7 @@ pub(crate) fn place_cursor(
 ) -> Result<(), Unplanned> {
     let shard = if let CursorOf::Shard(shard) = of { Some(shard) } else { None };
     let lies = |partition: &[u8], sort: Option<SortKey<'_>>| {
-        let by_rule = table.layouts().of(partition).cloned();
+        let by_rule = table.by_rule(partition).cloned();
         let has_buckets = by_rule.as_ref().is_some_and(|layout| layout.time().is_some());
         let recorded =
             of != CursorOf::InForce && table.key_layouts().get(partition).is_some() && !has_buckets;

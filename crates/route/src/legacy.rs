@@ -9,7 +9,7 @@ mod lowering;
 
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind};
 use heatsink_dynamo::json::{self, Malformed, Object};
-use heatsink_dynamo::{AttributeDefinition, Error, Item, Value, comparison};
+use heatsink_dynamo::{AttributeDefinition, Error, Item, KeyType, Value, comparison};
 
 use heatsink_layout::Table;
 
@@ -254,7 +254,11 @@ fn replaced(
         }
         let item = Item::from([(partition.name.clone(), logical.clone())]);
         // A value that no item with this physical key has.
-        let other = literal(partition.key_type, &[physical.as_slice(), b"-"].concat()).to_json();
+        let other = match partition.key_type {
+            KeyType::S | KeyType::B => [physical.as_slice(), b"-"].concat(),
+            KeyType::N => if physical == b"0" { "1" } else { "0" }.as_bytes().to_vec(),
+        };
+        let other = literal(partition.key_type, &other).to_json();
         let other = String::from_utf8_lossy(&other).into_owned();
         let list = |operator: &str| {
             format!(r#"{{"ComparisonOperator":"{operator}","AttributeValueList":[{other}]}}"#)

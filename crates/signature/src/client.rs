@@ -69,13 +69,10 @@ impl Client {
     /// # Errors
     /// [`UnfitClient`], for an access key that a scope cannot name, and for empty texts.
     pub fn new(access_key: &str, secret: &str) -> Result<Self, UnfitClient> {
-        if access_key.is_empty() || secret.is_empty() {
-            return Err(UnfitClient::Empty);
-        }
-        let known = |sign: &char| sign.is_ascii_alphanumeric() || "_-.".contains(*sign);
-        match access_key.chars().find(|sign| !known(sign)) {
-            Some(sign) => Err(UnfitClient::AccessKey(sign)),
-            None => Ok(Client::with(access_key, secret)),
+        check_access_key(access_key)?;
+        match secret.is_empty() {
+            true => Err(UnfitClient::Empty),
+            false => Ok(Client::with(access_key, secret)),
         }
     }
 
@@ -155,6 +152,19 @@ impl Client {
 
     pub(crate) fn has_expired(&self, unix_millis: u64) -> bool {
         self.expires.is_some_and(|expires| expires <= unix_millis)
+    }
+}
+
+/// Whether a text can be an access key.
+///
+/// # Errors
+/// [`UnfitClient`]: it is empty, or a scope cannot name it.
+pub fn check_access_key(text: &str) -> Result<(), UnfitClient> {
+    let known = |sign: &char| sign.is_ascii_alphanumeric() || "_-.".contains(*sign);
+    match text.chars().find(|sign| !known(sign)) {
+        Some(sign) => Err(UnfitClient::AccessKey(sign)),
+        None if text.is_empty() => Err(UnfitClient::Empty),
+        None => Ok(()),
     }
 }
 

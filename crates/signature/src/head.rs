@@ -33,6 +33,13 @@ pub struct Claim<'a> {
     pub(crate) canonical: Canonical,
 }
 
+impl Claim<'_> {
+    /// The access key of the client that it is said to be from.
+    pub fn access_key(&self) -> &str {
+        self.authorization.scope.access_key
+    }
+}
+
 /// Not what is signed: a session token is in it.
 impl fmt::Debug for Claim<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -26,7 +26,7 @@ mod time;
 mod verifier;
 
 pub use body::{BodyHash, BodyHasher};
-pub use client::{Client, Principal, UnfitClient};
+pub use client::{Client, Principal, UnfitClient, check_access_key};
 pub use head::Claim;
 pub use scope::{SERVICE, Scope};
 pub use signer::{CONTENT_TYPE, Signed, SigningKey};

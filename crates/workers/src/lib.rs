@@ -8,7 +8,7 @@
 //! - `verify`: whether every item of a recorded table is where the record puts it; `rebuild`: a
 //!   lost record from what items say;
 //! - `runner`: carries out in a gateway what operators ask for; `automatic`: asks for what hot keys
-//!   need.
+//!   need; `carry`: both, for as long as a gateway runs.
 //!
 //! They build on `control` ([`heatsink_control::registry`], [`heatsink_control::claim`],
 //! [`heatsink_control::Changer`]).
@@ -17,6 +17,7 @@
 //! order the steps of a key's reshard are right (`heatsink_reshard`), the command line.
 
 mod automatic;
+mod carry;
 mod direction;
 mod eligible;
 mod error;
@@ -30,7 +31,8 @@ mod table;
 mod value;
 pub mod verify;
 
-pub use automatic::{Acts, Automatic, HeatSource};
+pub use automatic::{Acts, Automatic};
+pub use carry::carry;
 pub use direction::Direction;
 pub use error::WorkerError;
 pub use key::logical_key::Key;
@@ -39,10 +41,10 @@ pub use key::report::ReshardReport;
 pub use key::reshard::Reshard;
 pub use key::steps::NewestStep;
 pub use key::table_context::TableContext;
-pub use key::wanted::{is_wanted, never_narrower, slots_flag};
+pub use key::wanted::{is_wanted, slots_flag};
 pub use progress::{Phase, Progress, Unwatched};
 pub use rebuild::{NotTold, Rebuild, Rebuilt, Told};
-pub use runner::{Pace, Runner};
+pub use runner::{Here, Pace, Runner};
 pub use table::adoption::Adoption;
 pub use table::as_it_lies::{AsItLies, Layouts, Recorded};
 pub use table::recipe_observer::RecipeObserver;

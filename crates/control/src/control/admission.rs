@@ -17,7 +17,7 @@ use crate::resolve;
 use crate::table_cache::{CacheState, Snapshot, not_found};
 
 /// How many tables of one request are looked up concurrently.
-const LOOKS_AT_ONCE: usize = 8;
+pub(super) const LOOKS_AT_ONCE: usize = 8;
 
 impl Control {
     /// Resolves the tables of a data request. After that [`LayoutSource`] answers for them, and the
@@ -135,7 +135,7 @@ impl Control {
     }
 
     /// Looks a table up in the store, or joins a look-up in progress.
-    fn look(&self, name: &str) -> Look {
+    pub(super) fn look(&self, name: &str) -> Look {
         let mut looking = self.looking();
         if let Some(look) = looking.get(name) {
             return look.clone();

@@ -8,9 +8,10 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
 
+use super::admission::LOOKS_AT_ONCE;
 use super::{Control, StartError};
 use crate::inner::Inner;
 use crate::resolve::{Judgement, judge};
@@ -65,10 +66,34 @@ impl Control {
         .boxed()
     }
 
-    /// Puts rules in force. Each table is looked up again before its next request.
-    pub fn replace_rules(&self, rules: CheckedRules) {
+    /// Puts rules in force. Every known table is looked up again as long as what this returns is
+    /// awaited; until then its requests go on with what is known of it, as they would at a gateway
+    /// that still has the rules of before: none of them waits.
+    #[must_use = "without it tables stay as they are known for some seconds"]
+    pub fn replace_rules(&self, rules: CheckedRules) -> BoxFuture<'static, ()> {
         self.inner.rules.store(Arc::new(rules.0));
-        // Requests that are under way end as they were planned: their layouts are on record.
-        self.inner.tables.forget(|_| true);
+        let (known, control) = (self.inner.tables.snapshot(), self.clone());
+        async move {
+            let names: Vec<&str> = known.names().collect();
+            let looks: Vec<_> = names.into_iter().map(|name| control.look_again(name)).collect();
+            stream::iter(looks).buffer_unordered(LOOKS_AT_ONCE).collect::<()>().await;
+        }
+        .boxed()
+    }
+
+    async fn look_again(&self, name: &str) {
+        let tables = &self.inner.tables;
+        // What refuses a table may be the rule that has changed.
+        if tables.get(name).is_some_and(|known| known.status.answer().is_err()) {
+            tables.expire(name);
+        }
+        let looked = self.look(name).await;
+        // It may have joined one that had begun under the rules of before.
+        let is_old = || tables.get(name).is_some_and(|known| known.fresh.is_expired());
+        let looked = if looked.is_ok() && is_old() { self.look(name).await } else { looked };
+        if let Err(error) = looked {
+            tracing::debug!(table = name, "looking again under other rules failed: {error}");
+            tables.expire(name);
+        }
     }
 }

@@ -232,7 +232,8 @@ impl Changer {
         }
         // A process that has seen a registry does not create another one.
         self.registry.absent(())?;
-        if !self.registry.exists().await? {
+        let is_new = !self.registry.exists().await?;
+        if is_new {
             self.registry.make_own().await?;
         } else if self.registry.all().await?.is_empty()
             && let Some(problem) = lost_registry::of_store(&self.registry).await?
@@ -241,7 +242,17 @@ impl Changer {
             return Err(Error::validation(problem));
         }
         self.registry.upgrade().await?;
-        let first = StoredHead { settled: self.settings.exclusive, ..StoredHead::default() };
+        // Gateways may have seen a head that is lost. Each change counts one, so none counted as far
+        // as this: all look at everything anew.
+        let epoch = if is_new { 0 } else { self.registry.env().unix_millis() };
+        if !is_new {
+            tracing::warn!(
+                "the registry {} has no head, and gets a new one; if layout changes were frozen, they no longer are",
+                self.registry.name()
+            );
+        }
+        let head = Head { epoch, ..Head::default() };
+        let first = StoredHead { head, settled: self.settings.exclusive, frozen: None };
         self.registry.write_head(None, &first).await?;
         self.registry
             .head()
@@ -327,7 +338,8 @@ impl Changer {
         let serve = |callers: Vec<()>| {
             async move {
                 let list = self.registry.gateways_marked(&*self.settings.processes).await?;
-                let list = list.into_iter().map(|one: Gateway| one.registration).collect();
+                let mut list: Vec<_> = list.into_iter().map(|one: Gateway| one.registration).collect();
+                self.forget_strange(&mut list).await?;
                 // One list for all of them.
                 let list = Arc::new(list);
                 Ok(callers.iter().map(|_| Arc::clone(&list)).collect())
@@ -335,6 +347,20 @@ impl Changer {
             .boxed()
         };
         self.known.listings.ask((), SERVED, serve).await
+    }
+
+    /// What a gateway has acknowledged beyond the head was told to it by the head of another
+    /// registry: it has acknowledged nothing of this one.
+    async fn forget_strange(&self, list: &mut [Registration]) -> Result<(), Error> {
+        let newest = list.iter().map(|one| one.epoch).max().unwrap_or_default();
+        let known = self.known.last.lock().await.as_ref().map_or(0, |last| last.head.epoch);
+        if newest > known
+            && let Some(stored) = self.registry.head().await?
+        {
+            let strange = |one: &&mut Registration| one.epoch > stored.head.epoch;
+            list.iter_mut().filter(strange).for_each(|one| one.epoch = 0);
+        }
+        Ok(())
     }
 
     /// Publishes a change and waits for nobody. For callers that are no gateways.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::lock::Mutex as AsyncMutex;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_fence::{Bounds, Epoch, Gate, Heartbeat, Liveness, Member, Registration, Seen};
+use heatsink_fence::{Bounds, Gate, Head, Heartbeat, Liveness, Member, Registration, Seen};
 
 use super::items::{Gateway, StoredHead};
 use super::lease::Lease;
@@ -35,7 +35,8 @@ pub(crate) struct Fence {
     id: String,
     lease: Arc<Lease>,
     member: Mutex<Member>,
-    /// The newest epoch seen. A look-up that began before this epoch was seen is repeated.
+    /// How many heads with changes were seen. A look-up that began before one of them was seen is
+    /// repeated.
     seen: AtomicU64,
     /// The gate of requests that are forwarded because there is no registry.
     unsharded: Arc<Gate>,
@@ -52,6 +53,8 @@ struct Looked {
     /// When a change was last seen.
     busy: Option<MonotonicInstant>,
     beaten: Option<MonotonicInstant>,
+    /// When it was last registered: milliseconds since 1970.
+    registered: u64,
     /// From this time on no request can take effect that was acknowledged as unclean.
     unclean: MonotonicInstant,
 }
@@ -100,8 +103,8 @@ impl Fence {
         self.member().is_watching()
     }
 
-    /// The newest epoch that was seen.
-    pub fn seen(&self) -> Epoch {
+    /// How many heads with changes were seen.
+    pub fn seen(&self) -> u64 {
         self.seen.load(Ordering::SeqCst)
     }
 
@@ -157,7 +160,7 @@ impl Fence {
     ) -> Result<(), Error> {
         let mut sent = self.lease.now();
         let mut head = registry.head().await?;
-        if head.is_some() {
+        if let Some(found) = &head {
             if self.member().is_watching() {
                 self.change(Member::found_registry);
                 // Nothing was planned under a record yet, but requests that were planned without a
@@ -168,7 +171,7 @@ impl Fence {
                 // It writes nothing, and its lease runs out.
                 return Ok(());
             }
-            if self.member().is_unregistered() {
+            if self.member().is_unregistered() && self.member().may_follow(&found.head) {
                 self.register(registry, looked).await?;
                 sent = self.lease.now();
                 head = registry.head().await?;
@@ -222,21 +225,22 @@ impl Fence {
         match seen {
             Seen::Nothing => {}
             Seen::Changed(changes) => {
-                self.seen.fetch_max(stored.head.epoch, Ordering::SeqCst);
+                self.seen.fetch_add(1, Ordering::SeqCst);
                 let changed = |name: &str| changes.iter().any(|change| change.table == name);
                 registry.look_anew(changed);
                 let gates = tables.forget(changed);
-                self.apply(registry, looked, gates, sent, stored.head.epoch).await;
+                self.apply(registry, looked, gates, sent, &stored.head).await;
             }
             Seen::Everything => {
-                self.seen.fetch_max(stored.head.epoch, Ordering::SeqCst);
+                self.seen.fetch_add(1, Ordering::SeqCst);
                 registry.look_anew(|_| true);
                 let gates = tables.forget(|_| true);
-                self.apply(registry, looked, gates, sent, stored.head.epoch).await;
+                self.apply(registry, looked, gates, sent, &stored.head).await;
             }
             Seen::Older => {
                 return Err(Error::internal(format!(
-                    "The registry {} shows an older epoch than before: it was restored or replaced. Stop all gateways before that is done",
+                    "The registry {} shows an older epoch than before: it was restored or replaced. Nothing is sent until it is put right, or this gateway \
+                     is started anew (docs/how-to/recover.md)",
                     registry.name()
                 )));
             }
@@ -274,11 +278,11 @@ impl Fence {
         looked: &mut Looked,
         gates: Vec<Arc<Gate>>,
         sent: MonotonicInstant,
-        epoch: Epoch,
+        head: &Head,
     ) {
         looked.busy = Some(self.lease.now());
         self.shut(looked, gates).await;
-        self.change(|member| member.applied(sent, epoch));
+        self.change(|member| member.applied(sent, head));
         // If it fails, or nobody waits for it any more, the next read of the head writes it.
         looked.beaten = None;
         if let Err(error) = self.beat(registry, looked).await {
@@ -286,9 +290,18 @@ impl Fence {
         }
     }
 
-    async fn register(&self, registry: &Registry, looked: &Looked) -> Result<(), Error> {
+    async fn register(&self, registry: &Registry, looked: &mut Looked) -> Result<(), Error> {
         let sent = self.lease.now();
-        let Heartbeat { number: beat, epoch } = self.change(Member::registration);
+        let first: Heartbeat = self.change(Member::registration);
+        looked.registered = self.lease.env.unix_millis();
+        registry.register(&self.as_listed(first, looked, sent)).await?;
+        self.change(|member| member.registered(sent));
+        Ok(())
+    }
+
+    /// This gateway with a heartbeat that is sent at `sent`, as the registry lists it.
+    fn as_listed(&self, beat: Heartbeat, looked: &Looked, sent: MonotonicInstant) -> Gateway {
+        let Heartbeat { number: beat, epoch } = beat;
         let registration = Registration {
             gateway: self.id.clone(),
             beat,
@@ -297,11 +310,11 @@ impl Fence {
             bounds: self.settings.bounds,
             ended: false,
         };
-        let gateway = Gateway {
+        Gateway {
             registration,
             name: self.settings.name.clone(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
-            since: self.lease.env.unix_millis(),
+            since: looked.registered,
             heard: self.lease.env.unix_millis(),
             process: self.settings.processes.own(),
             carries: self.settings.carries,
@@ -312,17 +325,16 @@ impl Fence {
             knows_long_keys: true,
             knows_keys_together: true,
             knows_slots: true,
-        };
-        registry.register(&gateway).await?;
-        self.change(|member| member.registered(sent));
-        Ok(())
+            knows_numbers: true,
+            knows_narrowing: true,
+        }
     }
 
     async fn beat(&self, registry: &Registry, looked: &mut Looked) -> Result<(), Error> {
         let next: Option<Heartbeat> = self.change(Member::beat);
         let Some(beat) = next else { return Ok(()) };
         let sent = self.lease.now();
-        if registry.beat(&self.id, beat, looked.unclean.since(sent)).await? {
+        if registry.beat(&self.as_listed(beat, looked, sent)).await? {
             looked.beaten = Some(sent);
             self.change(|member| member.beaten(sent));
         } else {

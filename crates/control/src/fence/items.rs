@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Processes;
-use heatsink_fence::{Bounds, Head, Heartbeat, Registration};
+use heatsink_fence::{Bounds, Head, Registration};
 use serde_json::{Value as Json, json};
 
 use crate::counted::counted;
 use crate::record::FORM;
 use crate::registry::Registry;
+use crate::seal;
 
 const HEAD: &str = "head";
 const GATEWAYS: &str = "gateways";
@@ -37,7 +38,7 @@ impl StoredHead {
         if let Some(since) = self.frozen {
             item["frozen"] = json!({ "N": since.to_string() });
         }
-        item
+        seal::sealed(item)
     }
 
     fn read(item: &Json) -> Result<Self, Error> {
@@ -53,7 +54,9 @@ impl StoredHead {
             let head = Head { epoch, changes };
             Some(StoredHead { head, settled: item["settled"]["BOOL"].as_bool()?, frozen: number("frozen") })
         };
-        read().ok_or_else(|| Error::internal("The registry's head is damaged"))
+        read()
+            .filter(|_| !seal::is_broken(item))
+            .ok_or_else(|| Error::internal("The registry's head is damaged"))
     }
 }
 
@@ -94,6 +97,12 @@ pub struct Gateway {
     /// Whether it knows keys whose shards have slots by name. Older builds refuse requests on tables
     /// that have some.
     pub knows_slots: bool,
+    /// Whether it knows that keys which are numbers have shards. Older builds refuse requests on
+    /// tables of which some have.
+    pub knows_numbers: bool,
+    /// Whether it knows counters that get fewer shards. Older builds refuse requests on tables that
+    /// have some.
+    pub knows_narrowing: bool,
 }
 
 impl Gateway {
@@ -118,11 +127,13 @@ impl Gateway {
             "long_keys": { "BOOL": self.knows_long_keys },
             "keys_together": { "BOOL": self.knows_keys_together },
             "slots": { "BOOL": self.knows_slots },
+            "numbers": { "BOOL": self.knows_numbers },
+            "narrowing": { "BOOL": self.knows_narrowing },
         });
         if let Some(process) = &self.process {
             item["process"] = json!({ "S": process });
         }
-        item
+        seal::sealed(item)
     }
 
     fn read(item: &Json) -> Result<Self, Error> {
@@ -159,9 +170,11 @@ impl Gateway {
                 knows_long_keys: flag("long_keys"),
                 knows_keys_together: flag("keys_together"),
                 knows_slots: flag("slots"),
+                knows_numbers: flag("numbers"),
+                knows_narrowing: flag("narrowing"),
             })
         };
-        read().ok_or_else(|| {
+        read().filter(|_| !seal::is_broken(item)).ok_or_else(|| {
             Error::internal(format!(
                 "The registration of gateway {gateway} in the registry is damaged, or was written by another version of Heatsink, and no layout can change \
                  beside it. Stop that gateway, and take it off the list with `heatsink gateways --remove {gateway}`"
@@ -178,8 +191,9 @@ impl Registry {
         match self.call(Operation::GetItem, body).await {
             Ok(answer) => {
                 let head = answer.get("Item").map(StoredHead::read).transpose()?;
-                if head.is_some() {
+                if let Some(stored) = &head {
                     self.meet();
+                    self.note_changes(&stored.head.changes);
                 }
                 Ok(head)
             }
@@ -201,7 +215,10 @@ impl Registry {
                 json!({ ":e": { "N": from.head.epoch.to_string() }, ":s": { "BOOL": from.settled } });
         }
         match self.call_patiently(Operation::PutItem, body).await {
-            Ok(_) => Ok(true),
+            Ok(_) => {
+                self.note_changes(&to.head.changes);
+                Ok(true)
+            }
             Err(error)
                 if error.code == Code::ConditionalCheckFailedException
                     || error.outcome == Outcome::Unknown =>
@@ -242,21 +259,18 @@ impl Registry {
         Ok(())
     }
 
-    /// Writes a heartbeat with the acknowledged epoch. `false` when the gateway is not registered
+    /// Writes a registration with another heartbeat. `false` when the gateway is not registered
     /// any more, or was taken for ended.
-    pub(crate) async fn beat(
-        &self,
-        gateway: &str,
-        beat: Heartbeat,
-        unclean: Duration,
-    ) -> Result<bool, Error> {
+    pub(crate) async fn beat(&self, gateway: &Gateway) -> Result<bool, Error> {
+        let item = gateway.item();
         let body = json!({
-            "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } },
-            "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u, heard = :h",
-            "ConditionExpression": "attribute_exists(pk) AND attribute_not_exists(ended)",
+            "TableName": self.name(), "Key": { "pk": item["pk"], "sk": item["sk"] },
+            "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u, heard = :h, seal = :s",
+            // A registration of before that has landed late is not this one, and its seal another.
+            "ConditionExpression": "since = :n AND attribute_not_exists(ended)",
             "ExpressionAttributeValues": {
-                ":b": { "N": beat.number.to_string() }, ":e": { "N": beat.epoch.to_string() }, ":u": { "N": unclean.as_millis().to_string() },
-                ":h": { "N": self.env().unix_millis().to_string() },
+                ":n": item["since"],
+                ":b": item["beat"], ":e": item["epoch"], ":u": item["unclean"], ":h": item["heard"], ":s": seal::value(&item),
             },
         });
         match self.call(Operation::UpdateItem, body).await {
@@ -337,6 +351,8 @@ mod tests {
             knows_long_keys: true,
             knows_keys_together: true,
             knows_slots: true,
+            knows_numbers: true,
+            knows_narrowing: true,
         }
     }
 
@@ -352,13 +368,13 @@ mod tests {
         for text in [bounds(zero, zero), bounds(most, zero), bounds(most, most)] {
             let mut damaged = item.clone();
             damaged["bounds"]["S"] = json!(text);
-            let error = Gateway::read(&damaged).unwrap_err().to_string();
+            let error = Gateway::read(&seal::sealed(damaged)).unwrap_err().to_string();
             assert!(error.contains("is damaged"), "{text}: {error}");
         }
         for name in ["epoch", "beat"] {
             let mut damaged = item.clone();
             damaged[name]["N"] = json!(u64::MAX.to_string());
-            assert!(Gateway::read(&damaged).is_err(), "{name}");
+            assert!(Gateway::read(&seal::sealed(damaged)).is_err(), "{name}");
         }
     }
 }

@@ -9,9 +9,11 @@ use serde_json::{Value as Json, json};
 
 use crate::counted::counted;
 use crate::record::{
-    FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_OF_LONG_KEY, FORM_OF_SLOTS, FORM_WITH_KEYS, Record,
+    FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_OF_LONG_KEY, FORM_OF_NARROWING, FORM_OF_NUMBERS, FORM_OF_SLOTS,
+    FORM_WITH_KEYS, Record,
 };
 use crate::registry_key::{self, Place};
+use crate::seal;
 
 /// How the sort keys of these records begin. What follows is the logical key, or [its hash](Place).
 pub(super) const SORT: &str = "key:";
@@ -26,9 +28,9 @@ const WHOLE: &str = "key";
 /// The record of one logical key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// The logical key's bytes: UTF-8 of a string, raw binary.
+    /// The logical key's bytes: UTF-8 of a string, the canonical text of a number, raw binary.
     pub key: Vec<u8>,
-    /// Its type: a string or binary. A number has no room for a shard.
+    /// Its type.
     pub key_type: KeyType,
     /// The layout in force; while the key moves, the one before.
     pub layout: Layout,
@@ -78,15 +80,19 @@ impl KeyRecord {
     /// Where a key's record stands.
     ///
     /// # Errors
-    /// `ValidationException` for a number.
+    /// `ValidationException` for what its type cannot be.
     pub(crate) fn place(key: &[u8], key_type: KeyType) -> Result<Place, Error> {
         Place::of(SORT, key, key_type)
-            .ok_or_else(|| Error::validation("Only a key that is a string or binary can be put on record"))
+            .ok_or_else(|| Error::validation("A key that its table cannot have cannot be put on record"))
     }
 
     fn form(&self, hashed: bool) -> u64 {
         let layouts = || std::iter::once(&self.layout).chain(self.moves.as_ref().map(|moves| &moves.to));
-        if layouts().any(|layout| !layout.slots().is_empty()) {
+        if self.moves.as_ref().is_some_and(|moves| Moving::narrows(&self.layout, &moves.to)) {
+            FORM_OF_NARROWING
+        } else if self.key_type == KeyType::N {
+            FORM_OF_NUMBERS
+        } else if layouts().any(|layout| !layout.slots().is_empty()) {
             FORM_OF_SLOTS
         } else if hashed {
             FORM_OF_LONG_KEY
@@ -125,7 +131,7 @@ impl KeyRecord {
                 item[HIGH_WATER] = attribute_value(high_water)?;
             }
         }
-        Ok(item)
+        Ok(seal::sealed(item))
     }
 
     pub(super) fn read(item: &Json) -> Result<Self, Error> {
@@ -134,7 +140,15 @@ impl KeyRecord {
         let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
         let known = matches!(
             number("form"),
-            Some(FORM_WITH_KEYS | FORM_OF_COUNTER | FORM_OF_BUCKETS | FORM_OF_LONG_KEY | FORM_OF_SLOTS)
+            Some(
+                FORM_WITH_KEYS
+                    | FORM_OF_COUNTER
+                    | FORM_OF_BUCKETS
+                    | FORM_OF_LONG_KEY
+                    | FORM_OF_SLOTS
+                    | FORM_OF_NUMBERS
+                    | FORM_OF_NARROWING
+            )
         );
         // JSON that means nothing here is a newer version's strategy, hash or phase.
         let unknown = |name: &str, is_known: fn(&Json) -> bool| {
@@ -143,18 +157,20 @@ impl KeyRecord {
         };
         let newer = unknown("layout", |json| Layout::deserialize(json).is_ok())
             || unknown("moves", |json| Move::deserialize(json).is_ok());
-        if !known || newer {
+        let broken = seal::is_broken(item);
+        if !known || newer && !broken {
             return Err(Error::internal(format!(
                 "The registry's record {sort:?} of table {table} says something that this version of Heatsink does not know; it was written by \
                  another version"
             )));
         }
         let read = || {
-            let key_type =
-                [KeyType::S, KeyType::B].into_iter().find(|one| Some(one.name()) == text("type"))?;
-            // Of a key with slots by name only the attribute says it.
+            let key_type = [KeyType::S, KeyType::N, KeyType::B]
+                .into_iter()
+                .find(|one| Some(one.name()) == text("type"))?;
+            // Of a key with slots by name, and of a counter that narrows, only the attribute says it.
             let hashed = match number("form") {
-                Some(FORM_OF_SLOTS) => text(WHOLE).is_some(),
+                Some(FORM_OF_SLOTS | FORM_OF_NARROWING) => text(WHOLE).is_some(),
                 form => form == Some(FORM_OF_LONG_KEY),
             };
             let key =
@@ -173,10 +189,12 @@ impl KeyRecord {
                 let value = Value::read(high_water.to_string().as_bytes()).ok()?;
                 moves.high_water = Some(KeyValue::from_value(&value)?.into_owned());
             }
-            // A counter only gets more fragments, and buckets other numbers of shards: there is
-            // nothing to hold or to move.
-            let leaves_items =
-                |moves: &Move| Moving::leaves_items(&layout, &moves.to) && moves.phase <= Phase::Prepare;
+            // Where a counter gets more fragments, or buckets get other numbers of shards, there is
+            // nothing to hold or to move; where one gets fewer, nothing to hold.
+            let leaves_items = |moves: &Move| {
+                let folds = Moving::narrows(&layout, &moves.to) && moves.phase == Phase::Move;
+                Moving::leaves_items(&layout, &moves.to) && (moves.phase <= Phase::Prepare || folds)
+            };
             let is_special =
                 |layout: &Layout| layout.counter_attributes().is_some() || layout.time().is_some();
             let unsound = |moves: &Move| is_special(&moves.to) && !leaves_items(moves);
@@ -193,7 +211,7 @@ impl KeyRecord {
             let settled = item["settled"]["BOOL"].as_bool()?;
             let record =
                 KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since };
-            (number("form") == Some(record.form(hashed))).then_some(record)
+            (!broken && number("form") == Some(record.form(hashed))).then_some(record)
         };
         read().ok_or_else(|| {
             Error::internal(format!("The registry's record {sort:?} of table {table} is damaged"))

@@ -1,9 +1,16 @@
 //! Records of keys: what older builds make of them, and whether items lie as they did.
 
 use heatsink_dynamo::{KeyValue, Number};
-use heatsink_layout::{Bucket, By, Epoch, Granularity, Hash, Layout, Strategy, Time};
+use heatsink_layout::{
+    Bucket, By, Epoch, Glob, Granularity, Hash, KeyLayout, Layout, Strategy, TableLayouts, Time,
+};
 
 use super::*;
+
+/// Reads an item as somebody would have written it who meant it so.
+fn read(item: &Json) -> Result<KeyRecord, Error> {
+    KeyRecord::read(&crate::seal::sealed(item.clone()))
+}
 
 fn layout(strategy: Strategy, shards: u16) -> Layout {
     Layout { strategy, shards, hash: Hash::JumpXxh3, version: 2 }
@@ -17,7 +24,7 @@ fn table() -> Record {
     Record {
         id: "1-2".to_owned(),
         name: "Posts".to_owned(),
-        layouts: heatsink_layout::TableLayouts::default(),
+        layouts: TableLayouts::default(),
         state: crate::State::Active,
         changed: Default::default(),
         version: 5,
@@ -25,8 +32,9 @@ fn table() -> Record {
         made: None,
         adopted: true,
         keys: 5,
-        key_count: Some(1),
+        tally: Some(Tally::NONE.with("key:p", 3)),
         values: Vec::new(),
+        numbers: false,
     }
 }
 
@@ -58,13 +66,13 @@ fn older_builds_read_no_record_of_a_counter() {
     for (record, form) in records {
         let item = record.item(&table()).unwrap();
         assert_eq!(item["form"]["N"], form);
-        assert_eq!(KeyRecord::read(&item).unwrap(), record);
+        assert_eq!(read(&item).unwrap(), record);
     }
     // A counter in the form that older builds read was written by nobody; nor does one move.
     let broken = |form: &str, record: &KeyRecord| {
         let mut item = record.item(&table()).unwrap();
         item["form"]["N"] = json!(form);
-        KeyRecord::read(&item).unwrap_err().to_string()
+        read(&item).unwrap_err().to_string()
     };
     assert!(broken("3", &widens).contains("damaged"));
     assert!(broken("5", &widens).contains("another version"));
@@ -79,13 +87,13 @@ fn a_long_key_stands_by_its_hash_in_a_form_that_older_builds_refuse() {
     for one in [of(vec![b'k'; 2_042], KeyType::S), of([0, 255].repeat(1_000), KeyType::B)] {
         let item = one.item(&table()).unwrap();
         assert_eq!(item["form"]["N"], "7");
-        assert_eq!(KeyRecord::read(&item).unwrap(), one);
+        assert_eq!(read(&item).unwrap(), one);
         for (name, value) in
             [("key", json!({ "S": "b2theQ==" })), ("key", Json::Null), ("form", json!({ "N": "3" }))]
         {
             let mut broken = item.clone();
             broken[name] = value;
-            let read = KeyRecord::read(&broken);
+            let read = read(&broken);
             assert!(name == "form" && one.key_type == KeyType::S || read.is_err(), "{name}: {read:?}");
         }
     }
@@ -94,7 +102,53 @@ fn a_long_key_stands_by_its_hash_in_a_form_that_older_builds_refuse() {
     let item = short.item(&table()).unwrap();
     assert_eq!((&item["form"]["N"], item.get("key")), (&json!("3"), None));
     assert_eq!(item["sk"]["S"], format!("key:{}", "k".repeat(1_020)));
-    assert_eq!(KeyRecord::read(&item).unwrap(), short);
+    assert_eq!(read(&item).unwrap(), short);
+}
+
+#[test]
+fn numbers_stand_in_a_form_that_older_builds_refuse() {
+    let calculated = layout(Strategy::calculated(By::SortKey), 4);
+    for (layout, key) in [
+        (calculated.clone(), "12.5"),
+        (counter(4), "-7"),
+        (calculated.clone().with_slots(&[3, 0, 9, 1]).unwrap(), "0"),
+    ] {
+        let one = KeyRecord { key: key.into(), key_type: KeyType::N, ..record(layout, None) };
+        let item = one.item(&table()).unwrap();
+        assert_eq!((&item["form"]["N"], &item["sk"]["S"]), (&json!("9"), &json!(format!("key:{key}"))));
+        assert_eq!(read(&item).unwrap(), one);
+        for (name, value) in [
+            ("form", json!({ "N": "3" })),
+            ("type", json!({ "S": "S" })),
+            ("sk", json!({ "S": "key:12.50" })),
+        ] {
+            let mut broken = item.clone();
+            broken[name] = value;
+            assert!(read(&broken).is_err(), "{name}");
+        }
+    }
+    let without_room = KeyRecord {
+        key: b"1000000000000000000000".to_vec(),
+        key_type: KeyType::N,
+        ..record(calculated, None)
+    };
+    assert!(without_room.item(&table()).is_err());
+}
+
+#[test]
+fn a_table_of_numbers_stands_in_a_form_that_older_builds_refuse() {
+    let layouts = TableLayouts::new(vec![KeyLayout::new(Glob::new("*"), counter(4))]);
+    for keys in [0, 5] {
+        let tally = Some(Tally::NONE.with("key:p", 3)).filter(|_| keys > 0);
+        let one = Record { layouts: layouts.clone(), numbers: true, keys, tally, ..table() };
+        let item = one.item();
+        assert_eq!(item["form"]["N"], "9");
+        assert_eq!(Record::read(&item).unwrap(), one);
+        assert_eq!(
+            Record { numbers: false, ..one.clone() }.item()["form"]["N"],
+            if keys > 0 { "3" } else { "2" }
+        );
+    }
 }
 
 fn buckets(shards: u16) -> Layout {
@@ -119,11 +173,11 @@ fn older_builds_read_no_record_of_a_key_with_buckets() {
     for record in &records {
         let item = record.item(&table()).unwrap();
         assert_eq!(item["form"]["N"], "6");
-        assert_eq!(KeyRecord::read(&item).unwrap(), *record);
+        assert_eq!(read(&item).unwrap(), *record);
         for former in ["3", "4"] {
             let mut item = item.clone();
             item["form"]["N"] = json!(former);
-            assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+            assert!(read(&item).unwrap_err().to_string().contains("damaged"));
         }
     }
     // No such key goes further than PREPARE, becomes something else, or gives its oldest buckets
@@ -137,7 +191,7 @@ fn older_builds_read_no_record_of_a_key_with_buckets() {
         KeyRecord { reserved: 3, ..record(four, None) },
     ] {
         let item = damaged.item(&table()).unwrap();
-        assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"), "{damaged:?}");
+        assert!(read(&item).unwrap_err().to_string().contains("damaged"), "{damaged:?}");
     }
 }
 
@@ -193,7 +247,7 @@ fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused()
     for expires in [None, Some("gone")] {
         let record = of(expires);
         let item = record.item(&table).unwrap_or_default();
-        assert_eq!(KeyRecord::read(&item).ok(), Some(record.clone()));
+        assert_eq!(read(&item).ok(), Some(record.clone()));
         let (_, recorded) = record.recorded();
         let InForce::Moving(moving) = recorded.in_force else { panic!("it moves") };
         assert_eq!(moving.expires.as_deref(), expires);
@@ -204,7 +258,7 @@ fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused()
     let text = item["moves"]["S"].as_str().unwrap_or_default().to_owned();
     assert!(!text.contains("expires"), "{text}");
     item["moves"]["S"] = json!(text.replacen('{', "{\"later\":1,", 1));
-    let refused = KeyRecord::read(&item).map_err(|error| error.to_string());
+    let refused = read(&item).map_err(|error| error.to_string());
     assert!(refused.is_err_and(|why| why.contains("written by another version")));
 }
 
@@ -221,14 +275,14 @@ fn the_high_water_stands_beside_the_move_where_older_builds_do_not_look() {
         let record = of(Phase::Move, Some(high_water.clone()));
         let item = record.item(&table()).unwrap();
         assert!(!item["moves"]["S"].as_str().unwrap().contains("high"), "{item}");
-        assert_eq!(KeyRecord::read(&item).unwrap(), record);
+        assert_eq!(read(&item).unwrap(), record);
         let (_, recorded) = record.recorded();
         let InForce::Moving(moving) = recorded.in_force else { panic!("it moves") };
         assert_eq!(moving.high_water, Some(high_water));
     }
     // Before MOVE items still come into the old slots.
     let item = of(Phase::Check, Some(KeyValue::S("a".into()))).item(&table()).unwrap();
-    assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+    assert!(read(&item).unwrap_err().to_string().contains("damaged"));
 }
 
 fn in_slots(slots: &[u16]) -> Layout {
@@ -250,17 +304,17 @@ fn older_builds_read_no_record_of_a_key_with_slots_by_name() {
     for record in &records {
         let item = record.item(&table()).unwrap();
         assert_eq!(item["form"]["N"], "8");
-        assert_eq!(KeyRecord::read(&item).unwrap(), *record);
+        assert_eq!(read(&item).unwrap(), *record);
         for former in ["3", "4", "6", "7"] {
             let mut item = item.clone();
             item["form"]["N"] = json!(former);
-            assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+            assert!(read(&item).unwrap_err().to_string().contains("damaged"));
         }
     }
     // Of a long key the record has to hold the key itself.
     let mut item = records[4].item(&table()).unwrap();
     item.as_object_mut().unwrap().remove("key");
-    assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+    assert!(read(&item).unwrap_err().to_string().contains("damaged"));
 }
 
 #[test]
@@ -272,19 +326,19 @@ fn a_record_with_a_damaged_list_of_slots_is_refused() {
         let mut item = good.clone();
         item["layout"]["S"] = json!(text.replace("[0,1,9,3]", list));
         reserved(&mut item, "10001");
-        let error = KeyRecord::read(&item).unwrap_err().to_string();
+        let error = read(&item).unwrap_err().to_string();
         assert!(error.contains("damaged") && error.contains("Posts"), "{list}: {error}");
         let mut moves =
             record(Layout::none(), Some((in_slots(&[0, 1, 9, 3]), Phase::Move))).item(&table()).unwrap();
         let to = moves["moves"]["S"].as_str().unwrap().replace("[0,1,9,3]", list);
         moves["moves"]["S"] = json!(to);
         reserved(&mut moves, "10001");
-        assert!(KeyRecord::read(&moves).unwrap_err().to_string().contains("damaged"), "{list}");
+        assert!(read(&moves).unwrap_err().to_string().contains("damaged"), "{list}");
     }
     // The highest slot has to be the key's own.
     let mut item = good;
     reserved(&mut item, "9");
-    assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+    assert!(read(&item).unwrap_err().to_string().contains("damaged"));
 }
 
 #[test]
@@ -292,7 +346,7 @@ fn a_record_with_a_layout_that_no_key_can_have_is_damaged() {
     let four = layout(Strategy::calculated(By::SortKey), 4);
     let good = record(four, None).item(&table()).unwrap();
     let text = good["layout"]["S"].as_str().unwrap();
-    assert!(KeyRecord::read(&good).is_ok());
+    assert!(read(&good).is_ok());
     for (from, to) in [
         ("\"shards\":4", "\"shards\":0"),
         ("\"SortKey\"", "\"PrimaryKey\""),
@@ -302,11 +356,11 @@ fn a_record_with_a_layout_that_no_key_can_have_is_damaged() {
         let mut damaged = good.clone();
         damaged["layout"]["S"] = json!(text.replace(from, to));
         assert_ne!(damaged, good, "{from}");
-        let error = KeyRecord::read(&damaged).unwrap_err().to_string();
+        let error = read(&damaged).unwrap_err().to_string();
         assert!(error.contains("damaged"), "{to}: {error}");
     }
     let mut nothing = record(counter(4), None).item(&table()).unwrap();
     let counts = nothing["layout"]["S"].as_str().unwrap().replace("[\"n\"]", "[]");
     nothing["layout"]["S"] = json!(counts);
-    assert!(KeyRecord::read(&nothing).is_err());
+    assert!(read(&nothing).is_err());
 }

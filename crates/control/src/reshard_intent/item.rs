@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 use super::{Request, ReshardIntent, Subject, key_brief};
 use crate::counted::counted;
 use crate::registry_key::{self, Place};
+use crate::seal;
 
 /// The partition of all intents.
 pub(super) const PARTITION: &str = "reshards";
@@ -44,7 +45,7 @@ impl Subject<'_> {
 /// The primary key of the item.
 ///
 /// # Errors
-/// `ValidationException` for a number.
+/// `ValidationException` for a key that its table cannot have.
 pub(super) fn key(table_id: &str, subject: Subject<'_>) -> Result<Json, Error> {
     place(table_id, subject).map(|place| item_key(&place.sort))
 }
@@ -90,7 +91,7 @@ impl ReshardIntent {
         if let Some(ended) = &self.ended {
             item["ended"] = json!({ "S": json!(ended).to_string() });
         }
-        Ok(item)
+        Ok(seal::sealed(item))
     }
 
     pub(super) fn read(item: &Json) -> Result<Self, Error> {
@@ -106,8 +107,9 @@ impl ReshardIntent {
         let parts = ["request", "progress", "carrier", "ended"];
         let is_json = |name: &str| text(name).is_none_or(|text| serde_json::from_str::<Json>(text).is_ok());
         let read = || {
-            let key_type =
-                [KeyType::S, KeyType::B].into_iter().find(|one| Some(one.name()) == text("type"))?;
+            let key_type = [KeyType::S, KeyType::N, KeyType::B]
+                .into_iter()
+                .find(|one| Some(one.name()) == text("type"))?;
             let key = registry_key::bytes(text("key")?, key_type)?;
             let flag = |name: &str| item[name]["BOOL"].as_bool();
             let intent = ReshardIntent {
@@ -133,14 +135,14 @@ impl ReshardIntent {
             // An intent under the key of another one would be carried out, and never found again.
             let own = place(&intent.table_id, intent.subject()).ok()?;
             number("form").filter(|form| *form == intent.form(own.hashed))?;
-            (text("sk") == Some(&own.sort)).then_some(intent)
+            (!seal::is_broken(item) && text("sk") == Some(&own.sort)).then_some(intent)
         };
         read().ok_or_else(|| {
             let known = [FORM, FORM_OF_VALUE, FORM_OF_LONG].map(Some).contains(&number("form"));
             let request = text("request").map(serde_json::from_str::<Request>);
             let misplaced = matches!(&request, Some(Ok(request)) if !request.layout.has_sound_slots());
             let newer = number("form").is_some_and(|form| form > FORM_OF_LONG)
-                || known && parts.iter().all(|name| is_json(name)) && request.is_some() && !misplaced;
+                || !seal::is_broken(item) && known && parts.iter().all(|name| is_json(name)) && request.is_some() && !misplaced;
             Error::internal(match newer {
                 true => format!(
                     "The registry's intent {} says something that this version of Heatsink does not know; it was written by another version, whose \
@@ -171,6 +173,11 @@ mod tests {
 
     use super::super::{Carrier, Ended, EndedAs, Progress, Request, WantedLayout};
     use super::*;
+
+    /// Reads an item as somebody would have written it who meant it so.
+    fn read(item: &Json) -> Result<ReshardIntent, Error> {
+        ReshardIntent::read(&seal::sealed(item.clone()))
+    }
 
     fn intent() -> ReshardIntent {
         let by = Some(By::Part { separator: "#".to_owned(), part: 1 });
@@ -205,19 +212,19 @@ mod tests {
     #[test]
     fn an_intent_is_read_as_it_was_written() {
         let intent = intent();
-        assert_eq!(ReshardIntent::read(&intent.item().unwrap()).unwrap(), intent);
+        assert_eq!(read(&intent.item().unwrap()).unwrap(), intent);
         let binary =
             ReshardIntent { key: vec![0, 255], key_type: KeyType::B, carrier: None, ended: None, ..intent };
-        assert_eq!(ReshardIntent::read(&binary.item().unwrap()).unwrap(), binary);
+        assert_eq!(read(&binary.item().unwrap()).unwrap(), binary);
         let mut counter = binary;
         counter.request.layout =
             WantedLayout { counter: Some(vec!["likes".to_owned()]), ..WantedLayout::from(4) };
-        assert_eq!(ReshardIntent::read(&counter.item().unwrap()).unwrap(), counter);
+        assert_eq!(read(&counter.item().unwrap()).unwrap(), counter);
         let mut slots = counter.clone();
         slots.request.layout = WantedLayout { slots: Some(vec![0, 9_999, 1]), ..WantedLayout::from(3) };
-        assert_eq!(ReshardIntent::read(&slots.item().unwrap()).unwrap(), slots);
+        assert_eq!(read(&slots.item().unwrap()).unwrap(), slots);
         let value = of_value();
-        assert_eq!(ReshardIntent::read(&value.item().unwrap()).unwrap(), value);
+        assert_eq!(read(&value.item().unwrap()).unwrap(), value);
         assert_ne!(value.item().unwrap()["sk"], intent_of_key(&value).item().unwrap()["sk"]);
     }
 
@@ -231,7 +238,7 @@ mod tests {
         let broken = |name: &str, value: Json| {
             let mut item = good.clone();
             item[name] = value;
-            ReshardIntent::read(&item).unwrap_err().to_string()
+            read(&item).unwrap_err().to_string()
         };
         assert!(broken("form", json!({ "N": "4" })).contains("another version"));
         assert!(!broken("form", json!({ "N": "3" })).is_empty(), "it has room for its key");
@@ -259,12 +266,12 @@ mod tests {
         for intent in [long.clone(), value.clone(), binary] {
             let item = intent.item().unwrap();
             assert_eq!(item["form"]["N"], "3");
-            assert_eq!(ReshardIntent::read(&item).unwrap(), intent);
+            assert_eq!(read(&item).unwrap(), intent);
         }
         assert_ne!(long.item().unwrap()["sk"], value.item().unwrap()["sk"]);
         let mut other = long.item().unwrap();
         other["key"] = json!({ "S": "x".repeat(2_042) });
-        assert!(ReshardIntent::read(&other).is_err(), "under the key of another one");
+        assert!(read(&other).is_err(), "under the key of another one");
     }
 
     /// Builds that know intents for keys alone read only items of form 1, and leave all others
@@ -277,13 +284,13 @@ mod tests {
         for (item, form) in [(&key, "2"), (&value, "1")] {
             let mut item = item.clone();
             item["form"]["N"] = json!(form);
-            assert!(ReshardIntent::read(&item).is_err());
+            assert!(read(&item).is_err());
         }
         let mut part = of_value();
         part.request.layout.by = Some(By::SortKey);
-        assert!(ReshardIntent::read(&part.item().unwrap()).is_err(), "a value has no sort key");
+        assert!(read(&part.item().unwrap()).is_err(), "a value has no sort key");
         let mut slots = of_value();
         slots.request.layout.slots = Some((0..8).rev().collect());
-        assert!(ReshardIntent::read(&slots.item().unwrap()).is_err(), "a value has no slots by name");
+        assert!(read(&slots.item().unwrap()).is_err(), "a value has no slots by name");
     }
 }

@@ -1,5 +1,5 @@
 //! What an operator wants of one logical key, or of one value of an index, until it is so: an item
-//! of the registry that commands write and gateways carry out.
+//! of the registry that commands write, and gateways or commands carry out.
 //!
 //! An intent is a request and its progress. Where the key lies, and in which phase it is, says its
 //! record (`key_record`, `record`) alone: an intent may be lost, or carried out twice, and no item
@@ -8,12 +8,14 @@
 //!
 //! - [`Steering`]: what whoever carries one out is told meanwhile.
 //! - `item`: how an intent is stored. `on_record`: how it is read and written.
+//! - [`UnderWay`]: what records say, whatever intents there are.
 //!
 //! Not here: who carries an intent out, and when (`heatsink_workers::Runner`).
 
 mod item;
 mod on_record;
 mod steering;
+mod under_way;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +24,7 @@ use heatsink_layout::{By, Layout, Phase, check_slots, in_slots, shards};
 use serde::{Deserialize, Serialize};
 
 pub use steering::Steering;
+pub use under_way::UnderWay;
 
 /// The layout that an operator wants a key to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +96,7 @@ pub struct Request {
 pub struct Carrier {
     /// The run: random, so that a run notices when another has taken over.
     pub run: u64,
-    /// The gateway's id.
+    /// The gateway's id; empty for a command.
     pub gateway: String,
     /// Its name for people.
     pub name: String,

@@ -56,7 +56,7 @@ pub(crate) struct Section {
     #[serde(default)]
     pub index_values: bool,
     /// The numbers that clients only add to. An item that is hot because it is added to may become
-    /// a counter of them, for which there is no way back. Default: none.
+    /// a counter of them. Default: none.
     #[schemars(with = "Option<Vec<String>>")]
     pub counters: Option<Spanned<Vec<String>>>,
     /// How many capacity units the moves of a table's keys may take in an hour; a key whose move

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::automatic;
-use super::client;
+use super::client_section;
 use super::fence::Section;
 use super::limits;
 use super::numbers::{PartNumber, Shards};
@@ -32,8 +32,8 @@ pub(crate) struct File {
     pub automatic: Vec<Spanned<automatic::Section>>,
     /// Who may send requests. Without any, everyone who reaches the address.
     #[serde(default)]
-    #[schemars(with = "Vec<client::Section>")]
-    pub client: Vec<Spanned<client::Section>>,
+    #[schemars(with = "Vec<client_section::Section>")]
+    pub client: Vec<Spanned<client_section::Section>>,
     /// How the gateways of a store agree on changes of layouts.
     #[schemars(with = "Option<Section>")]
     pub fence: Option<Spanned<Section>>,

@@ -45,9 +45,10 @@ impl Rule {
     /// Whether it can hold for the table's own key, which never changes.
     fn fits_key(&self, layout: &Layout, part_of: Option<&str>, schema: &TableSchema) -> Result<(), String> {
         let partition = &schema.key.partition;
-        if partition.key_type == KeyType::N {
+        if partition.key_type == KeyType::N && (layout.time().is_some() || layout.template().is_some()) {
+            let what = if layout.template().is_some() { "template" } else { "bucket" };
             return Err(format!(
-                "its partition key {} is a number, and a number has no room for a shard",
+                "its partition key {} is a number, which has room for a shard and not for a {what}",
                 partition.name
             ));
         }

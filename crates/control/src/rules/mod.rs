@@ -5,6 +5,7 @@
 
 mod automatic;
 mod client;
+mod client_section;
 mod display;
 mod fault;
 mod fence;
@@ -36,7 +37,7 @@ pub use read::MAX_COUNTER_SHARDS;
 pub use rule::{Rule, Spread};
 
 pub use automatic::{Automatic, Mode};
-pub use client::{ClientSettings, RightsSettings, SecretSource};
+pub use client::{ClientSettings, RightsSettings, Secret, SecretSource};
 pub use fence::FenceSettings;
 pub use file::json_schema;
 pub use heatsink_config_diagnostics::Fault as RulesError;
@@ -114,14 +115,9 @@ impl Rules {
         let automatic = automatic.collect::<Result<_, _>>()?;
         let mut clients: Vec<ClientSettings> = Vec::with_capacity(raw.client.len());
         for (raw, number) in raw.client.into_iter().zip(1..) {
-            let client = client::client(number, file, raw, &line_of, &fault)?;
-            if let Some(other) = clients.iter().find(|other| other.id == client.id) {
-                let line = other.fault("id", "").line;
-                let problem = format!(
-                    "two clients have the access key {}: the other one stands in line {line}",
-                    client.id
-                );
-                return Err(client.fault("id", problem));
+            let client = client_section::client(number, file, raw, &line_of, &fault)?;
+            if let Some(clash) = clients.iter().find_map(|other| client.clash(other)) {
+                return Err(clash);
             }
             clients.push(client);
         }

@@ -1,4 +1,5 @@
-//! A look-up that everyone who waited for it has left comes to its end all the same.
+//! A look-up that everyone who waited for it has left comes to its end all the same; and look-ups
+//! after other rules hold nobody up.
 #![allow(clippy::disallowed_methods, reason = "the store's thread keeps real time")]
 
 use std::sync::Arc;
@@ -58,4 +59,31 @@ async fn a_look_up_goes_on_when_its_only_asker_hangs_up() {
     assert!(done > asked + 1, "more than its first call was made");
     control.resolve(&["Board"]).await.unwrap();
     assert_eq!(gate.asked.load(Ordering::SeqCst), done, "and nobody has to look again");
+}
+
+#[tokio::test]
+async fn other_rules_hold_no_request_up() {
+    let inner = memory();
+    for name in ["Board", "Other"] {
+        call(&*inner, Operation::CreateTable, table(name, "S")).await;
+    }
+    let gate = Arc::new(Gate { inner, open: Semaphore::new(1000), asked: AtomicUsize::new(0) });
+    let env = Arc::new(ManualEnv::seeded(1));
+    let control = Control::start(gate.clone(), env, calculated("Board", "*", 4)).await.unwrap();
+    control.resolve(&["Board", "Other"]).await.unwrap();
+    assert!(control.table("Board").is_some() && control.table("Other").is_none());
+    let rules = control.check_rules(calculated("*", "*", 4)).await.unwrap();
+    let left = gate.open.forget_permits(1000);
+
+    // The store does not answer.
+    let looking = tokio::spawn(control.replace_rules(rules));
+    let asked = gate.asked.load(Ordering::SeqCst);
+    while gate.asked.load(Ordering::SeqCst) == asked {
+        tokio::task::yield_now().await;
+    }
+    let resolved = control.resolve(&["Board", "Other"]).now_or_never();
+    assert!(resolved.is_some_and(|resolved| resolved.is_ok()), "a request waits for a look-up");
+    gate.open.add_permits(left);
+    looking.await.unwrap();
+    assert!(control.table("Other").is_some(), "the new rule holds");
 }

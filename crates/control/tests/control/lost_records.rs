@@ -83,7 +83,7 @@ async fn a_table_of_which_a_keys_record_is_lost_is_refused() {
     // It waits between its looks, and not after the last one.
     assert_eq!(env.now().since(before), Duration::from_millis(20 + 40 + 60));
     // An older build has written the record since: then none at all is too few.
-    let older = Record { key_count: None, ..record.clone() };
+    let older = Record { tally: None, ..record.clone() };
     assert_eq!(registry.all_key_records(&older).await.unwrap().len(), 1);
     lose(&store, &record.id, "key:b").await;
     assert!(registry.all_key_records(&older).await.is_err());
@@ -95,11 +95,12 @@ fn keys_are_counted_where_an_older_build_has_written_the_tables_record() {
     block_on(begun(&store));
     let registry = Registry::new(Arc::clone(&store), Arc::new(ManualEnv::seeded(1)), REGISTRY);
     let record = block_on(on_record(&registry, &["a", "b"]));
-    assert_eq!(record.key_count, Some(2));
-    let older = Record { key_count: None, version: record.version + 1, ..record.clone() };
+    let count = |record: &Record| record.tally.map(|tally| tally.count);
+    assert_eq!(count(&record), Some(2));
+    let older = Record { tally: None, version: record.version + 1, ..record.clone() };
     assert!(block_on(registry.replace(&record, &older)).unwrap());
     let (record, _) = block_on(registry.replace_key(&older, None, &sharded("c"))).unwrap().unwrap();
-    assert_eq!(record.key_count, Some(3));
+    assert_eq!(count(&record), Some(3));
     assert_eq!(block_on(registry.read(&record.id)).unwrap(), Some(record));
 }
 

@@ -3,12 +3,14 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod fence;
+mod few_actions;
 mod indexes_change;
 mod keys_together;
 mod look;
 mod lost_records;
 mod many;
 mod pages;
+mod put_back;
 mod registry;
 mod restarts;
 mod rules;

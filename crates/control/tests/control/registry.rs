@@ -228,7 +228,11 @@ async fn a_store_that_is_down_is_not_remembered() {
 #[tokio::test]
 async fn the_registry_is_hidden_and_impossible_tables_are_not_made() {
     let (store, env) = (memory(), ManualEnv::seeded(1));
-    let control = control(&store, &env, calculated("Tab", "*", 4)).await;
+    let bucket = |table: &str| {
+        let rule = format!("[[rule]]\ntable = \"{table}\"\nstrategy = \"bucket\"\nbucket = \"day\"");
+        Rules::read("rules", &rule).unwrap()
+    };
+    let control = control(&store, &env, bucket("Tab")).await;
     assert!(
         control.is_hidden(REGISTRY)
             && control.is_hidden("arn:aws:dynamodb:eu-west-1:1:table/heatsink.registry")
@@ -244,14 +248,14 @@ async fn the_registry_is_hidden_and_impossible_tables_are_not_made() {
     );
     assert_eq!(
         refused(Operation::CreateTable, table("Tab", "N")).message.unwrap(),
-        "rule 1 (line 1) cannot hold for table Tab: its partition key pk is a number, and a number has no room for a shard"
+        "rule 1 (line 1) cannot hold for table Tab: its partition key pk is a number, which has room for a shard and not for a bucket"
     );
     // Made by a request that bypasses the gateway, it keeps the gateway from starting.
     call(&store, Operation::CreateTable, table("Tab", "N")).await;
-    let again = Control::start(Arc::clone(&store), Arc::new(env.clone()), calculated("Tab", "*", 4)).await;
+    let again = Control::start(Arc::clone(&store), Arc::new(env.clone()), bucket("Tab")).await;
     assert!(matches!(again, Err(StartError::Rules(_))));
     // A glob leaves it alone.
-    let glob = Control::start(Arc::clone(&store), Arc::new(env), calculated("*", "*", 4)).await.unwrap();
+    let glob = Control::start(Arc::clone(&store), Arc::new(env), bucket("*")).await.unwrap();
     glob.resolve(&["Tab"]).await.unwrap();
     assert!(glob.table("Tab").is_none());
 }
@@ -268,7 +272,7 @@ async fn records_of_an_older_build_hold_for_a_gateway_without_rules() {
         let key = json!({ "pk": item["pk"], "sk": item["sk"] });
         if item["sk"]["S"] == "table" {
             let old = json!({
-                "TableName": REGISTRY, "Key": key, "UpdateExpression": "SET form = :f REMOVE made", "ExpressionAttributeValues": { ":f": { "N": "1" } },
+                "TableName": REGISTRY, "Key": key, "UpdateExpression": "SET form = :f REMOVE made, seal", "ExpressionAttributeValues": { ":f": { "N": "1" } },
             });
             call(&store, Operation::UpdateItem, old).await;
         } else {

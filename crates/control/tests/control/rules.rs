@@ -100,16 +100,8 @@ fn a_rule_says_how_its_keys_are_read() {
 fn a_glob_leaves_alone_what_it_does_not_fit_and_a_name_refuses() {
     let glob = rules("[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4");
     let name = rules("[[rule]]\ntable = \"T\"\nstrategy = \"calculated\"\nshards = 4");
-    for (table, reason) in [
-        (
-            schema("T", KeyType::N, Some(KeyType::S)),
-            "its partition key pk is a number, and a number has no room for a shard",
-        ),
-        (
-            schema("T", KeyType::S, None),
-            "it has no sort key, so every key holds one item and there is nothing to spread; a table with a sort key can hold that item's parts as several items",
-        ),
-    ] {
+    let reason = "it has no sort key, so every key holds one item and there is nothing to spread; a table with a sort key can hold that item's parts as several items";
+    for table in [KeyType::S, KeyType::N].map(|partition| schema("T", partition, None)) {
         assert_eq!(
             glob.desired_layout(&table),
             DesiredLayout::Unmentioned {
@@ -436,6 +428,30 @@ fn templates_and_own_suffixes_do_not_mix_and_times_need_a_sort_key_that_holds_th
             bucket.desired_layout(&schema("T", KeyType::S, Some(sort))),
             DesiredLayout::Impossible(format!("rule 1 (line 1) cannot hold for table T: {reason}"))
         );
+    }
+}
+
+#[test]
+fn numbers_have_shards_and_neither_buckets_nor_templates() {
+    let table = schema("T", KeyType::N, Some(KeyType::S));
+    for (strategy, refused) in [
+        ("\"calculated\"\nshards = 4", None),
+        ("\"random\"\nshards = 4", None),
+        ("\"counter\"\nattributes = [\"votes\"]\nshards = 4", None),
+        ("\"bucket\"\nbucket = \"day\"", Some("bucket")),
+        ("\"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"md5\"\nshards = 4", Some("template")),
+    ] {
+        let desired =
+            rules(&format!("[[rule]]\ntable = \"T\"\nstrategy = {strategy}")).desired_layout(&table);
+        match refused {
+            None => assert!(matches!(desired, DesiredLayout::Sharded(_)), "{strategy}: {desired:?}"),
+            Some(what) => assert_eq!(
+                desired,
+                DesiredLayout::Impossible(format!(
+                    "rule 1 (line 1) cannot hold for table T: its partition key pk is a number, which has room for a shard and not for a {what}"
+                ))
+            ),
+        }
     }
 }
 

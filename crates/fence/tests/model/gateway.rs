@@ -165,7 +165,7 @@ impl World {
             Seen::Changed(_) | Seen::Everything => {
                 gateway.seen = gateway.seen.max(head.epoch);
                 gateway.close(config, now);
-                gateway.member.applied(sent, head.epoch);
+                gateway.member.applied(sent, &head);
             }
         }
         Some(())

@@ -32,6 +32,60 @@ fn bodies_fill_half_and_are_given_back() {
     assert_eq!(budget.used().bytes, 0);
 }
 
+/// A body in the name of a client, of four.
+fn body(budget: &Arc<Budget>, id: &str, is_shown: bool) -> Held {
+    let mut held = budget.hold(Of::Requests);
+    held.claim(Claimant { id: id.into(), is_shown, clients: 4 });
+    held
+}
+
+/// As many bodies of two units as somebody may have in the name of a client.
+fn reached(budget: &Arc<Budget>, id: &str, is_shown: bool) -> Vec<Held> {
+    let bodies = (0..40).map(|_| body(budget, id, is_shown));
+    bodies.map_while(|mut held| held.reach(2 * UNCOUNTED).then_some(held)).collect()
+}
+
+#[test]
+fn bodies_that_are_not_proven_leave_room_to_other_clients() {
+    let (budget, _) = budget(80 * UNCOUNTED);
+    // A share is five units, ten can be had besides, and ten more by who has shown a certificate.
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|id| reached(&budget, id, false));
+    assert_eq!([a.len(), b.len(), c.len(), d.len()], [3; 4]);
+    assert!(!body(&budget, "a", false).reach(2 * UNCOUNTED), "a has its share");
+    drop(d);
+    let d = reached(&budget, "d", true);
+    assert_eq!(d.len(), 5, "more than who has shown nothing, and not all");
+    assert!(budget.hold(Of::Requests).reach(12 * UNCOUNTED), "what is proven finds what is left");
+    drop((b, c, d));
+    let mut proven = a.into_iter().next().unwrap();
+    proven.prove();
+    assert_eq!(budget.used().bytes, 2 * UNCOUNTED, "what is proven is held still");
+    let again = reached(&budget, "a", false);
+    assert_eq!(again.len(), 3, "and counts as a's no more");
+    drop((proven, again));
+    assert_eq!(budget.used().bytes, 0);
+}
+
+#[test]
+fn large_bodies_in_many_names_leave_each_client_its_share() {
+    let (budget, _) = budget(80 * UNCOUNTED);
+    let alone = |id| {
+        let mut held = body(&budget, id, false);
+        (2..=20).take_while(|units| held.reach(units * UNCOUNTED)).count();
+        held
+    };
+    assert_eq!(alone("a").bytes, 20 * UNCOUNTED, "beside no other it may have more than its part");
+    let mut other = budget.hold(Of::Requests);
+    other.force(UNCOUNTED);
+    let large = ["a", "b", "c"].map(alone);
+    assert_eq!(large.each_ref().map(|held| held.bytes / UNCOUNTED), [14, 5, 5]);
+    let mut last = body(&budget, "d", false);
+    assert!(last.reach(5 * UNCOUNTED) && !last.reach(6 * UNCOUNTED));
+    drop(last);
+    let mut shown = body(&budget, "d", true);
+    assert!(shown.reach(15 * UNCOUNTED), "whom a certificate shows is not held up by them");
+}
+
 fn enter(share: &mut Share, stage: Stage, bytes: usize) -> Option<Held> {
     share.enter(stage, bytes).now_or_never()?.ok()
 }

@@ -2,30 +2,28 @@
 //!
 //! Not here: what would help (`heatsink_heat::advice`), acting on it (`heatsink-workers`).
 
-use std::collections::HashMap;
-
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::advice::{Action, diagnose};
+use heatsink_heat::policy::Partitions;
 use serde_json::{Value as Json, json};
 
 use super::counting::Heat;
 use super::layouts::{Layouts, shards_of};
+use crate::placed::PlacedTables;
 
 /// The most keys that are looked at.
 const KEYS: usize = 20;
 
 /// Advice on each key that was hot in the last two windows and that something can be done about,
-/// the highest load first. `partition_count`: how many partitions a table has, where the store
-/// tells.
+/// the highest load first. `placed`: the partitions of tables, where the store tells them.
 pub(super) fn advice(
     heat: &Heat,
     now: MonotonicInstant,
     layouts: &Layouts,
-    partition_count: impl Fn(&str) -> Option<u32>,
+    placed: &mut PlacedTables<'_>,
 ) -> Vec<Json> {
     let mut told = Vec::new();
-    let mut partitions: HashMap<String, Option<u32>> = HashMap::new();
     let shards = |load: &KeyLoad| shards_of(&load.table, &load.key, layouts).unwrap_or(1);
     let hot = heat.recent().hot(shards);
     for load in hot.into_iter().take(KEYS) {
@@ -33,9 +31,8 @@ pub(super) fn advice(
         let local = keys.indexes.iter().any(|index| index.local);
         let mut seen = load.observed(shards(&load), local);
         seen.sort_key = keys.sort.is_some();
-        // To tell them is work: once for a table.
-        let count = || partition_count(&load.table);
-        seen.partitions = *partitions.entry(load.table.clone()).or_insert_with(count);
+        seen.partitions =
+            placed.table(&load.table).and_then(|partitions| u32::try_from(partitions.count()).ok());
         let diagnosis = diagnose(&seen);
         if diagnosis.action == Action::Leave {
             continue;

@@ -1,8 +1,11 @@
 //! How many shards the keys of parts have, by the layouts in force.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use heatsink_control::Control;
 use heatsink_dynamo::KeyType;
 use heatsink_heat::detect::{PartHeat, PartName, ShownKey};
@@ -60,10 +63,18 @@ pub(super) fn shards_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<u1
 
 /// The slots of a key of a part; `None` too where it is an index's.
 pub(super) fn slots(key: &ShownKey, part: &PartName, layouts: &Layouts) -> Option<Vec<u16>> {
-    if part.index.is_some() || key.kind == KeyType::B {
+    if part.index.is_some() {
         return None;
     }
-    slots_of(part.table.as_deref()?, key.text.as_bytes(), layouts)
+    slots_of(part.table.as_deref()?, &key_bytes(key.kind, &key.text)?, layouts)
+}
+
+/// The bytes of a key that has this text, as layouts have them; `None` of a binary one that was cut.
+pub(super) fn key_bytes(kind: KeyType, text: &str) -> Option<Cow<'_, [u8]>> {
+    Some(match kind {
+        KeyType::S | KeyType::N => Cow::Borrowed(text.as_bytes()),
+        KeyType::B => Cow::Owned(STANDARD.decode(text).ok()?),
+    })
 }
 
 /// The numbers of the partitions that the writes of a key of a table go to.

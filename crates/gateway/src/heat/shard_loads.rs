@@ -7,6 +7,10 @@
 //! Not here: counting itself (`heatsink_heat::detect`), the calls of the movers, which are no
 //! client's.
 
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use heatsink_dynamo::{Error, KeyType, Operation};
 use heatsink_env::Env;
@@ -17,7 +21,7 @@ use super::accesses::{Answered, Found};
 use super::asked_capacity::AskedRequest;
 use super::counted::{DrawnRequest, Figures};
 use super::counting::{Heat, millis};
-use super::layouts::{self, Layouts};
+use super::layouts::{self, Layouts, key_bytes};
 
 /// A request whose physical calls are counted.
 #[derive(Clone, Copy)]
@@ -61,14 +65,19 @@ impl CountedCalls<'_> {
         let found = self.heat.find(call, self.heat.choose(draw, call.operation), now, false);
         let detector = &mut self.heat.lock().detector;
         for one in &found {
-            let Some((KeyType::S, physical)) = &one.key else { continue };
+            let Some((kind, physical)) = &one.key else { continue };
             // Keys of indexes have shards of their own, which no row shows.
             let Some(PartName { table: Some(name), index: None, .. }) = detector.name(one.part) else {
                 continue;
             };
             let Some(table) = self.layouts.table(name) else { continue };
-            let (logical, Some(slot)) = table.decode(physical.as_bytes()) else { continue };
-            let key = Some(Key { kind: KeyType::S, text: logical });
+            let Some(physical) = key_bytes(*kind, physical) else { continue };
+            let (logical, Some(slot)) = table.decode(&physical) else { continue };
+            let logical = match kind {
+                KeyType::B => Cow::Owned(STANDARD.encode(logical).into_bytes()),
+                KeyType::S | KeyType::N => Cow::Borrowed(logical),
+            };
+            let key = Some(Key { kind: *kind, text: &logical });
             let Found { part, cost, outcome, .. } = *one;
             let (units, weight) = (cost.units, draw.weight());
             let access = Access { key, units, outcome, weight, ..Access::default() };

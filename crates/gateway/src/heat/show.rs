@@ -6,18 +6,22 @@ use serde_json::{Map, Value as Json, json};
 
 use super::layouts::{Layouts, partitions, shards};
 use super::map::ShownBurned;
-use crate::placed::Placed;
+use crate::placed::{Placed, PlacedTables};
 
-/// These parts, the highest load first. `placed`: the partitions of a part, where the store tells
+/// These parts, the highest load first. `placed`: the partitions of tables, where the store tells
 /// them. `burned`: when requests for a key were last refused.
 pub(super) fn shown(
     mut parts: Vec<PartHeat>,
     layouts: &Layouts,
-    placed: impl Fn(&PartName) -> Option<Placed>,
+    placed: &mut PlacedTables<'_>,
     burned: impl Fn(&RowName) -> Option<Burned>,
 ) -> Vec<Json> {
     parts.sort_by(|a, b| b.units_per_s.total_cmp(&a.units_per_s));
-    parts.iter().map(|part| shown_part(part, layouts, placed(&part.name).as_ref(), &burned)).collect()
+    let shown = |part: &PartHeat| {
+        let table = part.name.table.as_deref();
+        shown_part(part, layouts, table.and_then(|table| placed.table(table)), &burned)
+    };
+    parts.iter().map(shown).collect()
 }
 
 fn shown_part(

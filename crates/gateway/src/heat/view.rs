@@ -5,7 +5,7 @@
 
 use heatsink_control::Control;
 use heatsink_env::Env;
-use heatsink_heat::detect::{PartHeat, PartName};
+use heatsink_heat::detect::PartHeat;
 use heatsink_heat::history::{ROWS, Span};
 use heatsink_heat::{KeyLoad, TOLD_KEYS, all_loads};
 use serde_json::{Value as Json, json};
@@ -15,8 +15,8 @@ use super::layouts::layouts_of;
 use super::{advise, map, show};
 use crate::acts::Told;
 use crate::blocking;
-use crate::partitions::{self, Partitions};
-use crate::placed::Placed;
+use crate::partitions::Partitions;
+use crate::placed::PlacedTables;
 
 /// The heat, and what says where its keys lie.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) struct HeatView<'a> {
 impl HeatView<'_> {
     /// The keys of tables with the highest loads of the last window, the highest first.
     pub(crate) fn loads(&self) -> Vec<KeyLoad> {
-        all_loads(&self.heat.parts(self.env.now(), TOLD_KEYS))
+        all_loads(&self.parts(TOLD_KEYS))
     }
 
     /// The parts of the last window, each with its hottest keys.
@@ -46,18 +46,14 @@ impl HeatView<'_> {
         let now = self.env.now();
         let Window { number, millis, mut parts } = self.heat.last(now);
         let layouts = layouts_of(self.control, self.env.unix_millis(), &parts).await;
-        let count = |table: &str| partitions::count(self.partitions?, table);
-        let mut advice = advise::advice(self.heat, now, &layouts, count);
+        let mut placed = PlacedTables::of(self.partitions);
+        let mut advice = advise::advice(self.heat, now, &layouts, &mut placed);
         advice.retain(|one| table.is_none_or(|table| one["table"] == table));
         parts.retain(|part| table.is_none() || part.name.table.as_deref() == table);
         let now = self.env.unix_millis();
         let parts = {
             let history = self.heat.history();
-            let placed = |part: &PartName| {
-                let told = self.partitions?(part.table.as_deref()?)?;
-                Placed::of(&told, part.index.as_deref())
-            };
-            show::shown(parts, &layouts, placed, |name| history.burned(name, now))
+            show::shown(parts, &layouts, &mut placed, |name| history.burned(name, now))
         };
         let automatic = self.automatic.map(|told| of_table(told(), table));
         json!({

@@ -13,12 +13,20 @@ pub(super) type Body = Full<Data>;
 pub(super) struct Data {
     bytes: Bytes,
     /// `None` for answers that are too small to count.
-    _held: Option<Held>,
+    held: Option<Held>,
 }
 
 impl Data {
     pub(super) fn new(bytes: Bytes, held: Option<Held>) -> Self {
-        Data { bytes, _held: held }
+        Data { bytes, held }
+    }
+
+    /// The same bytes, counted until their last copy is dropped.
+    pub(super) fn into_bytes(self) -> Bytes {
+        match self.held {
+            None => self.bytes,
+            Some(held) => held.carried_by(self.bytes),
+        }
     }
 }
 

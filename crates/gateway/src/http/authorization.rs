@@ -1,6 +1,7 @@
-//! Where no clients are known: checks that a request carries a signature of the right shape, as
-//! DynamoDB does before anything else, and that it was signed for this region, service and day. What
-//! is meant for another place does not take effect here by mistake.
+//! Where no signature is verified, since no clients are known or a client is by its certificate:
+//! checks that a request carries one of the right shape, as DynamoDB does before anything else, and
+//! that it was signed for this region, service and day. What is meant for another place does not take
+//! effect here by mistake.
 //!
 //! Not here: whether the signature is valid (`heatsink-access`). The wording is DynamoDB's
 //! (observed).
@@ -11,8 +12,8 @@ use http::HeaderMap;
 use http::header::{AUTHORIZATION, DATE};
 
 /// Checks that a signature is there and complete, and that its scope is that of a server of
-/// `region`.
-pub(super) fn check(headers: &HeaderMap, region: &str) -> Result<(), Error> {
+/// `region`. The access key that it names.
+pub(super) fn check<'a>(headers: &'a HeaderMap, region: &str) -> Result<&'a str, Error> {
     let missing =
         || Error::new(Code::MissingAuthenticationTokenException, "Request is missing Authentication Token");
     let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).ok_or_else(missing)?;
@@ -32,7 +33,8 @@ pub(super) fn check(headers: &HeaderMap, region: &str) -> Result<(), Error> {
         }
     }
     if !credential.is_empty() && signature && signed_headers && dated {
-        return Scope::read(credential)?.check(timestamp, Some(region));
+        let scope = Scope::read(credential)?;
+        return scope.check(timestamp, Some(region)).map(|()| scope.access_key);
     }
     let mut message = String::new();
     for (name, present) in
@@ -61,7 +63,8 @@ mod tests {
         for (name, value) in pairs {
             headers.insert(*name, value.parse().unwrap());
         }
-        check(&headers, "us-east-1").map_err(|error| (error.code, error.message.unwrap_or_default()))
+        let checked = check(&headers, "us-east-1").map(drop);
+        checked.map_err(|error| (error.code, error.message.unwrap_or_default()))
     }
 
     #[test]

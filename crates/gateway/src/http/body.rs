@@ -26,7 +26,7 @@ pub(super) enum Unread {
 /// Reads a body of at most `limit` bytes within `patience`. The bytes that are kept are counted in
 /// `held`; a refused body keeps none. `see` is given each piece as it comes.
 pub(super) async fn read(
-    mut body: Incoming,
+    mut body: impl Body<Data = Bytes> + Unpin,
     limit: usize,
     patience: Duration,
     held: &mut Held,
@@ -74,7 +74,7 @@ pub(super) async fn skip(mut body: Incoming, limit: usize, patience: Duration) {
 }
 
 async fn collect(
-    body: &mut Incoming,
+    body: &mut (impl Body<Data = Bytes> + Unpin),
     limit: usize,
     held: &mut Held,
     see: &mut (dyn FnMut(&[u8]) + Send),
@@ -83,11 +83,12 @@ async fn collect(
     if announced > limit {
         return Err(Unread::TooLarge);
     }
-    // Most bodies arrive in one piece and are passed on without a copy.
+    // Most bodies arrive in one piece and are passed on without a copy. From a socket that is at most
+    // its buffer, from this program as much as there is.
     let Some(first) = data(body).await? else { return Ok(Bytes::new()) };
     see(&first);
     if body.is_end_stream() && first.len() <= limit {
-        return Ok(first);
+        return if held.reach(first.len()) { Ok(first) } else { Err(Unread::NoRoom) };
     }
     // `announced` is the client's claim: allocate at most 64 KB for it before the bytes are here.
     let mut whole = BytesMut::with_capacity(announced.clamp(first.len(), first.len().max(64 * 1024)));
@@ -111,7 +112,7 @@ async fn collect(
 /// Reads up to twice `limit` further bytes and drops them. Most clients read no answer before they
 /// have sent their whole body, and closing with unread bytes resets the connection before the
 /// answer is read. A larger body is cut off.
-async fn discard(body: &mut Incoming, limit: usize) -> Result<(), Unread> {
+async fn discard(body: &mut (impl Body<Data = Bytes> + Unpin), limit: usize) -> Result<(), Unread> {
     let mut left = limit.saturating_mul(2);
     while let Some(piece) = data(body).await? {
         match left.checked_sub(piece.len()) {
@@ -122,7 +123,7 @@ async fn discard(body: &mut Incoming, limit: usize) -> Result<(), Unread> {
     Ok(())
 }
 
-async fn data(body: &mut Incoming) -> Result<Option<Bytes>, Unread> {
+async fn data(body: &mut (impl Body<Data = Bytes> + Unpin)) -> Result<Option<Bytes>, Unread> {
     loop {
         match body.frame().await {
             Some(Ok(frame)) => {

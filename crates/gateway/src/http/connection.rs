@@ -18,6 +18,7 @@ use super::door::{Door, Peer, Shared};
 use super::exchange::Exchange;
 use super::hangup::hung_up;
 use super::reply;
+use super::shown::Shown;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::tls::ServerTls;
@@ -41,6 +42,7 @@ pub(super) struct Connected {
     stream: Arc<Stream>,
     exchange: Arc<Exchange>,
     secured: Option<Secured>,
+    shown: Option<Shown>,
     transport: Transport,
 }
 
@@ -48,19 +50,17 @@ impl Connected {
     /// A client whose bytes come as they are.
     pub(super) fn plain(stream: Stream, shared: &Shared) -> Self {
         let (stream, exchange, socket) = begin(stream, shared);
-        Connected { stream, exchange, secured: None, transport: Transport::Plain(socket) }
+        Connected { stream, exchange, secured: None, shown: None, transport: Transport::Plain(socket) }
     }
 
     /// A client that has gone through the handshake of TLS; `None` for one that has not.
     pub(super) async fn secured(stream: Stream, tls: &ServerTls, shared: &Shared) -> Option<Self> {
         let (stream, exchange, socket) = begin(stream, shared);
-        let (secured, principal) = shared.handshakes.run(socket, tls, &shared.limits, &shared.counts).await?;
-        if let Some(principal) = &principal {
-            tracing::debug!(principal = &**principal, "a client has shown its certificate");
-        }
+        let (secured, shown) =
+            shared.handshakes.run(socket, tls, &shared.limits, &shared.counts, &*shared.env).await?;
         let secured = Secured::new(secured);
         let transport = Transport::Tls(secured.clone());
-        Some(Connected { stream, exchange, secured: Some(secured), transport })
+        Some(Connected { stream, exchange, secured: Some(secured), shown, transport })
     }
 }
 
@@ -86,16 +86,18 @@ pub(super) async fn attend<D: Door>(
     surplus: bool,
     mut drain: watch::Receiver<()>,
 ) {
-    let Connected { stream, exchange, secured, transport } = connected;
+    let Connected { stream, exchange, secured, shown, transport } = connected;
     let shared = door.shared();
-    let peer = Arc::new(Peer { surplus, exchange: Arc::clone(&exchange) });
+    let peer = Arc::new(Peer { surplus, exchange: Arc::clone(&exchange), shown });
     let answer = service_fn(|request| {
         peer.exchange.set_heard();
         let (door, peer) = (Arc::clone(door), Arc::clone(&peer));
         async move {
             let answer = door.answer(request, &peer).await;
-            // Whoever asks next does so elsewhere, before this listener closes.
-            Ok::<_, Infallible>(if door.is_stopping() { reply::closing(answer) } else { answer })
+            // Whoever asks next does so elsewhere before this listener closes, and again with a
+            // certificate that holds.
+            let is_last = door.is_stopping() || peer.ends_soon(door.shared());
+            Ok::<_, Infallible>(if is_last { reply::closing(answer) } else { answer })
         }
     });
     let mut connection = http.serve_connection(TokioIo::new(transport), answer);

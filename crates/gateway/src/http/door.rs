@@ -15,6 +15,7 @@ use super::answer::Body;
 use super::exchange::Exchange;
 use super::handshakes::Handshakes;
 use super::live::Live;
+use super::shown::Shown;
 use super::slots::Slots;
 use crate::Limits;
 use crate::budget::Budget;
@@ -76,4 +77,14 @@ pub(super) struct Peer {
     /// Whether it exceeds the limit of connections.
     pub(super) surplus: bool,
     pub(super) exchange: Arc<Exchange>,
+    /// The certificate that the client had to show.
+    pub(super) shown: Option<Shown>,
+}
+
+impl Peer {
+    /// Whether its connection has to end before its certificate does.
+    pub(super) fn ends_soon(&self, shared: &Shared) -> bool {
+        let now = || shared.env.unix_millis();
+        self.shown.as_ref().is_some_and(|shown| shown.ends_soon(shared.limits.head_read, now()))
+    }
 }

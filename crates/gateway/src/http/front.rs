@@ -2,10 +2,11 @@
 //! method, content type, body, target, signature, then the operation itself.
 //!
 //! The stages of a request around those of the service (`crate::service`): admit (the size of its
-//! head, its connection, its host, what its head claims), receive and authenticate (`receive`),
-//! admit to a place in progress and have it carried out (`operate`), deliver (`deliver`). Where
-//! clients are known, a head that breaks a rule of signatures costs no body, and a body that is not
-//! signed is not inflated. Where none are, only the shape and the scope of a signature are checked.
+//! head, its connection, its host, its certificate, what its head claims), receive and authenticate
+//! (`receive`), admit to a place in progress and have it carried out (`operate`), deliver
+//! (`deliver`). Where clients sign, a head that breaks a rule of signatures costs no body, and a body
+//! that is not signed is not inflated. Elsewhere only the shape and the scope of a signature are
+//! checked.
 //!
 //! Nothing below `/_heatsink/` is here: to clients these are paths like any other that DynamoDB
 //! does not know.
@@ -13,8 +14,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_access::Caller;
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, Outcome};
 use heatsink_env::Env;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -22,13 +22,15 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Versio
 use hyper::body::Incoming;
 
 use super::answer::Body;
+use super::asked::asked;
 use super::body::{self, Unread};
 use super::deliver::deliver;
 use super::door::{Door, Peer, Shared};
 use super::live::Live;
 use super::operate::operate;
 use super::receive::{Unreceived, receive, unread};
-use super::{authorization, head, origin, reply};
+use super::sender::Claims;
+use super::{head, origin, reply};
 use crate::budget::Of;
 use crate::metrics::Wire;
 use crate::{Limits, Service};
@@ -73,11 +75,9 @@ impl Door for Front {
             return self.reply(StatusCode::OK, None, Bytes::from(healthy));
         }
 
-        // One set of clients for the whole request, whatever is loaded meanwhile.
-        let clients = self.service.clients().load_full();
         let is_posted = head.method == Method::POST && head.uri.path() == "/";
-        let claim = match clients.claim(&head, env.unix_millis()) {
-            Ok(claim) => claim,
+        let claims = match Claims::of((&self.service, &self.shared), &head, peer) {
+            Ok(claims) => claims,
             Err(_) if !is_posted => {
                 body::skip(body, limits.body, limits.body_read).await;
                 peer.exchange.set_cut();
@@ -93,7 +93,8 @@ impl Door for Front {
         // Receive. Before the path is looked at, as DynamoDB does: a request is answered once it
         // has come whole.
         let mut held = budget.hold(Of::Requests);
-        let (body, caller) = match receive(&self.shared, &head, body, &mut held, &clients, claim).await {
+        let received = receive((&self.service, &self.shared), (&head, body), peer, claims, &mut held).await;
+        let (body, sender) = match received {
             Ok(received) => received,
             Err(Unreceived::Body(why)) => {
                 let refusal = self.refuse(content_type(&head.headers), &unread(&self.shared, why));
@@ -103,7 +104,7 @@ impl Door for Front {
                 peer.exchange.set_cut();
                 return reply::closing(refusal);
             }
-            Err(Unreceived::Signature(error)) => {
+            Err(Unreceived::Sender(error)) => {
                 counts.wrong_signatures.increment(1);
                 return self.refuse(content_type(&head.headers), &error);
             }
@@ -116,8 +117,14 @@ impl Door for Front {
         // From here on the client is probed: work for one that has gone ends. HTTP/1.0 has no
         // interim answers, so such a client cannot be probed.
         let working = (head.version == Version::HTTP_11).then(|| peer.exchange.work());
-        let answered = match self.asked(&head.headers, &body, caller.as_ref()) {
-            Ok(operation) => operate((&self.service, &self.shared), operation, body, held, caller).await,
+        let may_ask = || {
+            sender.check_named(&head.headers, self.service.region())?;
+            no_page(&head.headers)
+        };
+        let answered = match asked(&head.headers, &body, may_ask) {
+            Ok(operation) => {
+                operate((&self.service, &self.shared), operation, body, held, sender.caller).await
+            }
             Err(error) => Err(error),
         };
         let reply = match answered {
@@ -143,36 +150,6 @@ impl Front {
         Front { service, shared }
     }
 
-    /// The operation of a request whose sender may ask for it. A body that is not JSON is reported
-    /// before all other errors; a valid request is parsed only once, by its reader.
-    ///
-    /// Browsers send `Origin` with every POST, SDKs outside browsers never do. No page may reach
-    /// the endpoint, not even through its own name that resolves to this machine: where no clients
-    /// are known, nothing else would stop it.
-    fn asked(&self, headers: &HeaderMap, body: &Bytes, caller: Option<&Caller>) -> Result<Operation, Error> {
-        let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
-        let checked = target
-            .and_then(Operation::from_target)
-            .ok_or_else(|| Error::bare(Code::UnknownOperationException))
-            .and_then(|operation| match caller {
-                Some(_) => Ok(operation),
-                None => authorization::check(headers, self.service.region()).map(|()| operation),
-            });
-        let page = || {
-            let message = "Requests from web pages are not served (Origin header)";
-            Error::new(Code::AccessDeniedException, message)
-        };
-        match checked {
-            _ if body.is_empty() => Err(Error::bare(Code::SerializationException)),
-            Ok(operation) if !origin::is_of_a_page(headers) => Ok(operation),
-            _ if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err() => {
-                Err(Error::bare(Code::SerializationException))
-            }
-            Ok(_) => Err(page()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The answer to a request that is not processed further, after its body was read and dropped.
     async fn turn_away(&self, head: &Parts, body: Incoming, peer: &Peer, error: &Error) -> Response<Body> {
         body::skip(body, self.shared.limits.body, self.shared.limits.body_read).await;
@@ -181,13 +158,23 @@ impl Front {
     }
 
     fn refuse(&self, content_type: Option<HeaderValue>, error: &Error) -> Response<Body> {
-        let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        self.reply(status, content_type, error.body())
+        reply::refusal(&*self.shared.env, content_type, error)
     }
 
     fn reply(&self, status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Response<Body> {
         reply::reply(&*self.shared.env, status, content_type, body, None)
     }
+}
+
+/// Browsers send `Origin` with every POST, SDKs outside browsers never do. No page may reach the
+/// endpoint, not even through its own name that resolves to this machine: where no clients are
+/// known, nothing else would stop it.
+fn no_page(headers: &HeaderMap) -> Result<(), Error> {
+    if origin::is_of_a_page(headers) {
+        let message = "Requests from web pages are not served (Origin header)";
+        return Err(Error::new(Code::AccessDeniedException, message));
+    }
+    Ok(())
 }
 
 /// The content type to echo, if DynamoDB accepts it.

@@ -5,12 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use heatsink_env::Env;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::shown::Shown;
 use super::socket::Socket;
-use super::tls::{self, ServerTls};
+use super::tls::ServerTls;
 use crate::Limits;
 use crate::metrics::Wire;
 
@@ -55,15 +57,16 @@ impl Handshakes {
         (Place { of: self, number }, ended)
     }
 
-    /// A client's stream under TLS, and who the client is by its certificate, where it has to show
-    /// one. `None` where there is no such stream.
+    /// A client's stream under TLS, and its certificate, where it has to show one. `None` where there
+    /// is no such stream.
     pub(super) async fn run(
         &self,
         socket: Socket,
         tls: &ServerTls,
         limits: &Limits,
         counts: &Wire,
-    ) -> Option<(TlsStream<Socket>, Option<Arc<str>>)> {
+        env: &dyn Env,
+    ) -> Option<(TlsStream<Socket>, Option<Shown>)> {
         let (place, ended) = self.enter(limits.handshakes);
         let shake = TlsAcceptor::from(Arc::clone(&tls.config)).accept(socket);
         let shaken = tokio::select! {
@@ -87,15 +90,18 @@ impl Handshakes {
                 return None;
             }
         };
-        let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-        let principal = certificate.and_then(tls::principal);
-        if tls.asks_clients && principal.is_none() {
-            tracing::warn!("a client's certificate names neither a URI nor a DNS name, and is not served");
-            counts.failed_handshakes.increment(1);
-            return None;
-        }
+        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let shown = tls.client_ca.as_ref().map(|ca| Shown::new(chain, ca, env.unix_millis()));
+        let shown = match shown.transpose() {
+            Ok(shown) => shown,
+            Err(why) => {
+                tracing::warn!("a client is not served for its certificate: {why}");
+                counts.failed_handshakes.increment(1);
+                return None;
+            }
+        };
         counts.handshakes.increment(1);
-        Some((stream, principal))
+        Some((stream, shown))
     }
 }
 

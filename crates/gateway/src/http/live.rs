@@ -46,6 +46,11 @@ impl Live {
         self.0.store(Arc::new(settings));
     }
 
+    /// The TLS in force now.
+    pub fn tls(&self) -> Option<ServerTls> {
+        self.get().tls.clone()
+    }
+
     /// Those in force now.
     pub(super) fn get(&self) -> Guard<Arc<Settings>> {
         self.0.load()

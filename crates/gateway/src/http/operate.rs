@@ -51,14 +51,15 @@ pub(super) async fn operate(
     // not there at once.
     match tokio::time::timeout(limits.request, Work::new(work, alone)).await {
         Ok(answer) => answer.map(|Answer { body, missing }| Answered { body, missing, read_only }),
-        // It waited all the time: for a layout to change, or for the registry.
-        Err(_) if sent.give_up() => {
+        // It waited all the time: for a layout to change, which it says in its own words, or for the
+        // registry.
+        Err(_) if sent.give_up() => Err(sent.waited().cloned().unwrap_or_else(|| {
             let message = format!(
                 "No answer within {} s; nothing of the request was sent, so nothing was done. Try again",
                 limits.request.as_secs()
             );
-            Err(Error::unavailable(message, Outcome::NotDone))
-        }
+            Error::unavailable(message, Outcome::NotDone)
+        })),
         Err(_) => {
             let message = format!(
                 "No answer within {} s; the request may have been carried out",

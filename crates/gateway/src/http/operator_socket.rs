@@ -169,17 +169,13 @@ impl OperatorSocket {
             (None, _) => Err(Error::bare(Code::UnknownOperationException)),
             (_, Err(_)) => Err(Error::bare(Code::SerializationException)),
         };
-        let (status, body) = match answered {
-            Ok(body) => (StatusCode::OK, body),
-            Err(error) => {
-                let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                (status, error.body())
-            }
-        };
         // Echoed, as by DynamoDB.
         let content_type = head.headers.get(CONTENT_TYPE).cloned();
         let content_type = content_type.unwrap_or(HeaderValue::from_static("application/x-amz-json-1.0"));
-        reply::reply(&*self.env, status, Some(content_type), body, None)
+        match answered {
+            Ok(body) => reply::reply(&*self.env, StatusCode::OK, Some(content_type), body, None),
+            Err(error) => reply::refusal(&*self.env, Some(content_type), &error),
+        }
     }
 
     /// A request to the store itself.

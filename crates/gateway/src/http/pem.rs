@@ -8,6 +8,15 @@ use tokio_rustls::rustls::pki_types::{
     CertificateDer, PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer,
 };
 
+/// A PEM file: its name, for errors, and what it holds.
+#[derive(Clone, Copy)]
+pub struct PemFile<'a> {
+    /// As the operator wrote it.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
 /// A section between `-----BEGIN LABEL-----` and `-----END LABEL-----`.
 pub(super) struct Section {
     /// File and line.
@@ -76,6 +85,16 @@ pub(super) fn sections(name: &str, text: &str) -> Result<Vec<Section>, String> {
     match open {
         None => Ok(found),
         Some((at, label, _)) => Err(endless(&at, &label)),
+    }
+}
+
+/// The certificates of a file, at least one.
+pub(super) fn certificates(file: PemFile<'_>) -> Result<Vec<Section>, String> {
+    let mut sections = sections(file.name, file.text)?;
+    sections.retain(Section::is_certificate);
+    match sections.is_empty() {
+        true => Err(format!("{}: it holds no certificate (-----BEGIN CERTIFICATE-----)", file.name)),
+        false => Ok(sections),
     }
 }
 

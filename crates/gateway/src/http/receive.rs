@@ -1,36 +1,37 @@
-//! Receives a request: reads its body, and finds out who has signed it.
+//! Receives a request: reads its body, and has it decided who has sent it.
 //!
-//! Not here: what is judged by its head alone (`front`), what it asks for.
+//! Not here: what is judged by its head alone (`front`), who that is (`sender`), what it asks for.
 
 use bytes::Bytes;
-use heatsink_access::{BodyHasher, Caller, Claim, Clients};
+use heatsink_access::{BodyHash, BodyHasher};
 use heatsink_dynamo::{Code, Error};
 use http::request::Parts;
 use hyper::body::Incoming;
 
 use super::body::{self, Unread};
-use super::door::Shared;
+use super::door::{Peer, Shared};
 use super::gzip;
+use super::sender::{Claims, Sender};
+use crate::Service;
 use crate::budget::Held;
 
 /// Why a request was not received.
 pub(super) enum Unreceived {
     Body(Unread),
-    Signature(Error),
+    Sender(Error),
 }
 
-/// The body, decompressed, and who has signed it. It is hashed as it comes, and inflated only
-/// if it is signed.
+/// The body, decompressed, and who has sent it, of a head with these claims. It is hashed as it
+/// comes, and inflated only once it is known whose it is.
 pub(super) async fn receive(
-    shared: &Shared,
-    head: &Parts,
-    body: Incoming,
+    (service, shared): (&Service, &Shared),
+    (head, body): (&Parts, Incoming),
+    peer: &Peer,
+    claims: Claims<'_>,
     held: &mut Held,
-    clients: &Clients,
-    claim: Option<Claim<'_>>,
-) -> Result<(Bytes, Option<Caller>), Unreceived> {
-    let Shared { limits, env, .. } = shared;
-    let mut hasher = claim.is_some().then(BodyHasher::default);
+) -> Result<(Bytes, Sender), Unreceived> {
+    let limits = &shared.limits;
+    let mut hasher = claims.hashes().then(BodyHasher::default);
     let mut see = |piece: &[u8]| {
         if let Some(hasher) = &mut hasher {
             hasher.add(piece);
@@ -38,22 +39,18 @@ pub(super) async fn receive(
     };
     // Who is not known has to send all of it, to be told so when another client would be, but
     // holds no room.
-    let body = match &claim {
-        Some(claim) if !clients.knows(claim) => {
-            body::hear(body, limits.body, limits.body_read, &mut see).await.map(|()| Bytes::new())
-        }
-        _ => body::read(body, limits.body, limits.body_read, held, &mut see).await,
+    let is_held = claims.hold(held);
+    let body = match is_held {
+        true => body::read(body, limits.body, limits.body_read, held, &mut see).await,
+        false => body::hear(body, limits.body, limits.body_read, &mut see).await.map(|()| Bytes::new()),
     };
     let body = body.map_err(Unreceived::Body)?;
-    let caller = match claim.zip(hasher) {
-        Some((claim, hasher)) => {
-            let caller = clients.authenticate(claim, &hasher.finish(), env.unix_millis());
-            caller.map_err(Unreceived::Signature)?
-        }
-        None => None,
-    };
+    let hash = || hasher.map_or_else(|| BodyHash::of(&body), BodyHasher::finish);
+    let sender = claims.decide((service, shared), head, peer, is_held, hash);
+    let sender = sender.map_err(Unreceived::Sender)?;
+    held.prove();
     let body = gzip::read(&head.headers, body, limits.body, held).await.map_err(Unreceived::Body)?;
-    Ok((body, caller))
+    Ok((body, sender))
 }
 
 /// The error for a body that could not be read.

@@ -1,6 +1,7 @@
 //! Answers on the wire: status, body and the headers that DynamoDB sends with every one.
 
 use bytes::Bytes;
+use heatsink_dynamo::Error;
 use heatsink_env::Env;
 use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
@@ -37,6 +38,12 @@ pub(super) fn reply(
     headers.insert(REQUEST_ID, request_id(env));
     headers.insert(CRC32, HeaderValue::from(crc));
     response
+}
+
+/// The answer that is an error.
+pub(super) fn refusal(env: &dyn Env, content_type: Option<HeaderValue>, error: &Error) -> Response<Body> {
+    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    reply(env, status, content_type, error.body(), None)
 }
 
 /// The same answer, after which the connection closes.

@@ -3,32 +3,24 @@
 //!
 //! One value holds all of it, and a connection takes the one that is in force when it begins. So a
 //! new certificate never goes with an old CA, and a session that an old CA let in is not resumed
-//! under a new one: each value has its own sessions.
+//! under a new one: each value has its own sessions. A new CA may go with an old certificate, whose
+//! files have become unfit: who is not trusted any more must not wait for that.
 //!
-//! Not here: where the files lie and who may read them (the command line), handshakes
-//! (`handshakes`).
+//! Not here: where the files lie and who may read them (the command line), which CAs there are
+//! (`client_ca`), dates (`validity`), handshakes (`handshakes`), the certificate that a client has shown (`shown`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::pki_types::UnixTime;
 use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
-use tokio_rustls::rustls::{Error, RootCertStore, ServerConfig};
-use webpki::{EndEntityCert, KeyUsage};
+use tokio_rustls::rustls::{Error, ServerConfig};
+use webpki::EndEntityCert;
 
-use super::pem::{self, Section};
-
-/// A PEM file: its name, for errors, and what it holds.
-#[derive(Clone, Copy)]
-pub struct PemFile<'a> {
-    /// As the operator wrote it.
-    pub name: &'a str,
-    /// Its text.
-    pub text: &'a str,
-}
+use super::client_ca::ClientCa;
+use super::pem::{self, PemFile, Section, certificates};
+use super::validity::{Validity, parsed, shown};
 
 /// What TLS of a listener is made from.
 #[derive(Clone, Copy)]
@@ -46,9 +38,10 @@ pub struct TlsFiles<'a> {
 #[derive(Clone)]
 pub struct ServerTls {
     pub(super) config: Arc<ServerConfig>,
+    certified: Arc<SingleCertAndKey>,
     names: Arc<[String]>,
     expires: u64,
-    pub(super) asks_clients: bool,
+    pub(super) client_ca: Option<ClientCa>,
 }
 
 impl std::fmt::Debug for ServerTls {
@@ -88,25 +81,22 @@ impl ServerTls {
             ),
             error => format!("{}: the private key cannot be used: {error}", files.key.name),
         })?;
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
-        let builder = match files.client_ca {
-            None => builder.with_no_client_auth(),
-            Some(ca) => {
-                let roots = Arc::new(roots(ca)?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
-                builder.with_client_cert_verifier(verifier.map_err(|error| format!("{}: {error}", ca.name))?)
-            }
-        };
-        let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(ServerTls {
-            config: Arc::new(config),
-            names: names.unwrap_or_default().into(),
-            expires,
-            asks_clients: files.client_ca.is_some(),
-        })
+        let certified = Arc::new(SingleCertAndKey::from(certified));
+        let client_ca = files.client_ca.map(|ca| ClientCa::read(ca, provider, unix_millis)).transpose()?;
+        let names = names.unwrap_or_default().into();
+        let config = config(certified.clone(), client_ca.as_ref())?;
+        Ok(ServerTls { config, certified, names, expires, client_ca })
+    }
+
+    /// The same certificate, whatever its file holds by now, with the CAs of clients in that file.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), of that file.
+    pub fn with_client_ca(&self, client_ca: Option<PemFile<'_>>, unix_millis: u64) -> Result<Self, String> {
+        let provider = Arc::new(ring::default_provider());
+        let client_ca = client_ca.map(|ca| ClientCa::read(ca, provider, unix_millis)).transpose()?;
+        let config = config(self.certified.clone(), client_ca.as_ref())?;
+        Ok(ServerTls { config, client_ca, ..self.clone() })
     }
 
     /// The DNS names that the certificate is for; `*.` begins one that is for all names below it.
@@ -119,85 +109,49 @@ impl ServerTls {
         self.expires
     }
 
+    /// What an operator should know of the CAs of clients: of each that is there for nothing.
+    pub fn notices(&self) -> &[String] {
+        self.client_ca.as_ref().map_or(&[], |ca| &ca.notices)
+    }
+
     /// Whether clients have to show a certificate of their own.
     pub fn asks_clients(&self) -> bool {
-        self.asks_clients
+        self.client_ca.is_some()
     }
 }
 
-/// Who a client is, by its certificate: the first URI among its names, else the first DNS name.
-pub(super) fn principal(certificate: &CertificateDer<'_>) -> Option<Arc<str>> {
-    let certificate = EndEntityCert::try_from(certificate).ok()?;
-    let uri = certificate.valid_uri_names().next();
-    uri.or_else(|| certificate.valid_dns_names().next()).map(Arc::from)
-}
-
-/// The certificates of a file, at least one.
-fn certificates(file: PemFile<'_>) -> Result<Vec<Section>, String> {
-    let mut sections = pem::sections(file.name, file.text)?;
-    sections.retain(Section::is_certificate);
-    match sections.is_empty() {
-        true => Err(format!("{}: it holds no certificate (-----BEGIN CERTIFICATE-----)", file.name)),
-        false => Ok(sections),
-    }
-}
-
-fn roots(file: PemFile<'_>) -> Result<RootCertStore, String> {
-    let mut roots = RootCertStore::empty();
-    for section in certificates(file)? {
-        let at = section.at.clone();
-        let added = roots.add(section.certificate());
-        added.map_err(|error| format!("{at}: the certificate cannot be read: {error}"))?;
-    }
-    Ok(roots)
-}
-
-fn parsed(section: &Section) -> Result<EndEntityCert<'_>, String> {
-    EndEntityCert::try_from(&section.der)
-        .map_err(|error| format!("{}: the certificate cannot be read: {error}", section.at))
+fn config(
+    certified: Arc<SingleCertAndKey>,
+    client_ca: Option<&ClientCa>,
+) -> Result<Arc<ServerConfig>, String> {
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let builder = match client_ca {
+        None => builder.with_no_client_auth(),
+        Some(ca) => builder.with_client_cert_verifier(Arc::clone(&ca.verifier)),
+    };
+    let mut config = builder.with_cert_resolver(certified);
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
 }
 
 fn names(certificate: EndEntityCert<'_>) -> Vec<String> {
     certificate.valid_dns_names().map(str::to_ascii_lowercase).collect()
 }
 
-/// Until when a certificate holds, in seconds since 1970.
+/// Until when a certificate holds that holds `now`, in seconds since 1970.
 fn valid_until(section: &Section, now: UnixTime) -> Result<u64, String> {
-    let certificate = parsed(section)?;
-    match fault_at(&certificate, now) {
-        Some(webpki::Error::CertExpired { not_after, .. }) => {
-            return Err(format!(
-                "{}: the certificate has expired, on {}: renew it",
-                section.at,
-                shown(not_after)
-            ));
-        }
-        Some(webpki::Error::CertNotValidYet { not_before, .. }) => {
-            return Err(format!(
-                "{}: the certificate does not hold before {}: set this machine's clock right, or use another one",
-                section.at,
-                shown(not_before)
-            ));
-        }
-        Some(webpki::Error::InvalidCertValidity) => {
-            return Err(format!("{}: the certificate ends before it begins", section.at));
-        }
-        _ => {}
+    let Validity { from, until } = Validity::of(section)?;
+    let at = &section.at;
+    if now.as_secs() > until {
+        return Err(format!("{at}: the certificate has expired, on {}: renew it", shown(until)));
     }
-    let never = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
-    Ok(match fault_at(&certificate, never) {
-        Some(webpki::Error::CertExpired { not_after, .. }) => not_after.as_secs(),
-        _ => u64::MAX,
-    })
-}
-
-/// What is wrong with a certificate at a time. Its own validity is judged before who issued it, and
-/// nobody is named who might have.
-fn fault_at(certificate: &EndEntityCert<'_>, at: UnixTime) -> Option<webpki::Error> {
-    certificate.verify_for_usage(&[], &[], &[], at, KeyUsage::server_auth(), None, None).err()
-}
-
-fn shown(time: UnixTime) -> String {
-    let time = i64::try_from(time.as_secs()).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.map_or_else(|| "an unknown day".to_owned(), |time| time.to_string())
+    if now.as_secs() < from {
+        return Err(format!(
+            "{at}: the certificate does not hold before {}: set this machine's clock right, or use another one",
+            shown(from)
+        ));
+    }
+    Ok(until)
 }

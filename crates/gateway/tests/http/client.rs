@@ -54,7 +54,11 @@ pub fn post(operation: &str, body: &[u8]) -> Vec<u8> {
 
 impl Client {
     pub async fn to(address: SocketAddr) -> Self {
-        Client { stream: carrier::connect(address).await, read: Vec::new() }
+        Client::over(carrier::connect(address).await)
+    }
+
+    pub fn over(stream: Stream) -> Self {
+        Client { stream, read: Vec::new() }
     }
 
     pub async fn send(&mut self, request: &[u8]) -> Answer {

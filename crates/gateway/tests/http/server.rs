@@ -37,6 +37,17 @@ pub fn limits() -> Limits {
     }
 }
 
+/// Room for a few bodies, which may come slowly.
+pub fn little_room() -> Limits {
+    Limits {
+        body: 400 << 10,
+        body_read: Duration::from_secs(10),
+        memory: 4 << 20,
+        memory_wait: Duration::from_millis(100),
+        ..limits()
+    }
+}
+
 pub async fn server(limits: Limits) -> Server {
     server_for(limits, http::Hosts::loopback()).await
 }

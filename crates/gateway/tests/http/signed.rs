@@ -14,7 +14,7 @@ use heatsink_signature::SigningKey;
 use tokio::net::TcpListener;
 
 use crate::client::{Client, post};
-use crate::server::{limits, service};
+use crate::server::{limits, little_room, service};
 use crate::store::Double;
 
 const REGION: &str = "eu-west-1";
@@ -31,27 +31,24 @@ pub fn clients_with(secrets: [&str; 2], more: &str) -> Clients {
     clients_of(&both.map(|(id, secret)| (id.to_owned(), secret)).collect::<Vec<_>>(), more)
 }
 
-/// Clients of these ids with these secrets, the first one like no other test's.
+/// Clients of these ids with these secrets.
 pub fn clients_of(all: &[(String, &str)], more: &str) -> Clients {
-    let folder = std::env::temp_dir().join(format!("heatsink-signed-{}-{}", std::process::id(), all[0].1));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let mut text = String::new();
     for (id, secret) in all {
-        let file = folder.join(id);
+        let file = folder.path().join(id);
         std::fs::write(&file, secret).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
         text += &format!("[[client]]\nid = \"{id}\"\nsecret_file = \"{}\"\n{more}\n", file.display());
     }
-    let loaded = Clients::load(Rules::read("rules", &text).unwrap().clients(), REGION).unwrap();
-    std::fs::remove_dir_all(folder).unwrap();
-    loaded
+    Clients::load(Rules::read("rules", &text).unwrap().clients(), REGION).unwrap()
 }
 
 async fn serve(clients: &Arc<ArcSwap<Clients>>) -> (SocketAddr, Double) {
     serve_within(limits(), clients).await
 }
 
-async fn serve_within(limits: Limits, clients: &Arc<ArcSwap<Clients>>) -> (SocketAddr, Double) {
+pub async fn serve_within(limits: Limits, clients: &Arc<ArcSwap<Clients>>) -> (SocketAddr, Double) {
     let store = Double::default();
     let (service, env) = service(Arc::new(store.clone()), Rules::default(), limits).await;
     let service = Arc::new(service.with_clients(Arc::clone(clients)));
@@ -221,14 +218,8 @@ async fn a_list_shows_what_a_client_may_see_whatever_limit_it_gives() {
 
 #[tokio::test]
 async fn bodies_of_those_who_are_not_known_take_no_room() {
-    let wide = Limits {
-        body: 400 << 10,
-        body_read: Duration::from_secs(10),
-        memory: 1 << 20,
-        memory_wait: Duration::from_millis(100),
-        ..limits()
-    };
-    let (address, _) = serve_within(wide, &known()).await;
+    let one_megabyte = Limits { memory: 1 << 20, ..little_room() };
+    let (address, _) = serve_within(one_megabyte, &known()).await;
     let body = [BODY, &vec![b' '; 300 << 10]].concat();
     let strange = signed("GetItem", ("nobody", "guess"), &body, "");
     let (most, rest) = strange.split_at(strange.len() - 10);
@@ -246,4 +237,26 @@ async fn bodies_of_those_who_are_not_known_take_no_room() {
     }
     let large = signed("GetItem", ("nobody", "guess"), &[b' '; 401 << 10], "");
     assert_eq!(Client::to(address).await.send(&large).await.error(), "RequestEntityTooLarge");
+}
+
+#[tokio::test]
+async fn bodies_in_the_name_of_one_client_leave_room_to_another() {
+    let (address, _) = serve_within(little_room(), &known()).await;
+    let body = [BODY, &vec![b' '; 300 << 10]].concat();
+    // Who knows an id, and no secret.
+    let wrong = signed("GetItem", ("orders", "guess"), &body, "");
+    let most = &wrong[..wrong.len() - 10];
+    let mut guessing = Vec::new();
+    for _ in 0..12 {
+        let mut one = Client::to(address).await;
+        one.write(most).await;
+        guessing.push(one);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for _ in 0..2 {
+        let answer =
+            Client::to(address).await.send(&signed("GetItem", ("reports", "other"), &body, "")).await;
+        assert_eq!((answer.status, answer.text()), (200, r#"{"Item":{}}"#));
+    }
+    drop(guessing);
 }

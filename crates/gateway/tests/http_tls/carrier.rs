@@ -30,9 +30,9 @@ pub fn connector(pair: Option<&Pair>) -> TlsConnector {
     let config = match pair {
         None => builder.with_no_client_auth(),
         Some(pair) => {
-            let cert = CertificateDer::from_pem_slice(pair.cert.as_bytes()).unwrap();
+            let chain = CertificateDer::pem_slice_iter(pair.cert.as_bytes()).map(Result::unwrap).collect();
             let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
-            builder.with_client_auth_cert(vec![cert], key).unwrap()
+            builder.with_client_auth_cert(chain, key).unwrap()
         }
     };
     TlsConnector::from(Arc::new(config))

@@ -10,7 +10,11 @@ use rcgen::{
 pub const NOW: u64 = 1_800_000_000_000;
 
 /// A CA, and what it signs.
-pub struct Ca(CertifiedIssuer<'static, KeyPair>);
+pub struct Ca {
+    ca: CertifiedIssuer<'static, KeyPair>,
+    /// What stands between it and a root.
+    between: String,
+}
 
 /// A certificate and its key, in PEM.
 #[derive(Clone)]
@@ -21,14 +25,35 @@ pub struct Pair {
 
 impl Ca {
     pub fn new() -> Self {
+        Ca::named("test")
+    }
+
+    /// The name is the issuer's in its certificates.
+    pub fn named(name: &str) -> Self {
+        Ca::with(name, |_| {})
+    }
+
+    pub fn with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "test");
-        Ca(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+        params.distinguished_name.push(DnType::CommonName, name);
+        change(&mut params);
+        let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        Ca { ca, between: String::new() }
     }
 
     pub fn pem(&self) -> String {
-        self.0.pem()
+        self.ca.pem()
+    }
+
+    /// A CA that this one has signed; its certificates come with its own.
+    pub fn intermediate(&self, change: impl FnOnce(&mut CertificateParams)) -> Ca {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "between");
+        change(&mut params);
+        let signed = CertifiedIssuer::signed_by(params, KeyPair::generate().unwrap(), &self.ca).unwrap();
+        Ca { between: signed.pem(), ca: signed }
     }
 
     /// A certificate for these names; `spiffe://…` among them is a URI.
@@ -49,8 +74,8 @@ impl Ca {
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         change(&mut params);
         let key = KeyPair::generate().unwrap();
-        let cert = params.signed_by(&key, &self.0).unwrap();
-        Pair { cert: cert.pem(), key: key.serialize_pem() }
+        let cert = params.signed_by(&key, &self.ca).unwrap();
+        Pair { cert: cert.pem() + &self.between, key: key.serialize_pem() }
     }
 }
 

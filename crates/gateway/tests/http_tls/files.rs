@@ -69,3 +69,39 @@ fn files_half_written_or_empty_are_told() {
     let told = problem(&pair.cert, &pair.key, Some(&ca));
     assert!(told.starts_with(&format!("ca.pem:{line}: the certificate cannot be read")), "{told}");
 }
+
+#[test]
+fn what_can_never_be_a_root_is_told() {
+    let (ca, pair) = (Ca::new(), CA.sign(&["localhost"]));
+    let line = ca.pem().lines().count() + 1;
+    let leaf = ca.sign(&["spiffe://a/pinned"]).cert;
+    let signs_none = ca.intermediate(|params| {
+        params.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature];
+    });
+    for (other, said) in [
+        (leaf, "the certificate is of no CA, and cannot be a root"),
+        (signs_none.pem(), "the certificate may not sign others (key usage), and cannot be a root"),
+    ] {
+        let told = problem(&pair.cert, &pair.key, Some(&(ca.pem() + &other)));
+        assert!(told.starts_with(&format!("ca.pem:{line}: {said}")), "{told}");
+    }
+}
+
+#[test]
+fn what_is_a_root_for_nothing_is_noticed_and_the_others_hold() {
+    let (ca, pair) = (Ca::new(), CA.sign(&["localhost"]));
+    let past = ca.intermediate(|params| params.not_after = date_time_ymd(2026, 3, 4)).pem();
+    let future = ca.intermediate(|params| params.not_before = date_time_ymd(2040, 3, 4)).pem();
+    let line = |before: &str| before.lines().count() + 1;
+    for (other, said) in [
+        (past, "this root has expired, on 2026-03-04T00:00:00Z"),
+        (future, "this root does not hold before 2040-03-04T00:00:00Z"),
+        (ca.pem(), "this root stands at ca.pem:1 already"),
+    ] {
+        let tls = pair.tls(Some(&(ca.pem() + &other))).unwrap();
+        let expected = format!("ca.pem:{}: {said}", line(&ca.pem()));
+        assert!(matches!(tls.notices(), [one] if one.starts_with(&expected)), "{:?}", tls.notices());
+    }
+    assert!(pair.tls(Some(&ca.pem())).unwrap().notices().is_empty());
+    assert!(pair.tls(None).unwrap().notices().is_empty());
+}

@@ -20,6 +20,8 @@ mod identity;
 mod memory;
 #[path = "../http/pipelines.rs"]
 mod pipelines;
+mod room;
+mod roots;
 #[path = "../http/server.rs"]
 mod server;
 #[path = "../http/slow.rs"]
@@ -28,3 +30,4 @@ mod slow;
 mod store;
 #[path = "../http/unread.rs"]
 mod unread;
+mod withdrawn;

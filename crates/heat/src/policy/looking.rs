@@ -109,7 +109,7 @@ impl Policy {
         let hot_for = if state.is_new(now) { settings.hot_for.min(MENDED_AFTER) } else { settings.hot_for };
         let barred = if load.is_cut {
             Some(Reason::CutKey)
-        } else if load.is_number {
+        } else if load.is_number_without_room() {
             Some(Reason::NumericKey)
         } else {
             one.facts.barred

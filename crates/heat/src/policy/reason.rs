@@ -12,7 +12,8 @@ pub enum Reason {
     ObservedOnly,
     /// The change was proposed in the log.
     Proposed,
-    /// The key is a number.
+    /// The key is a number without room for a shard, or a gateway of an older build refuses numbers
+    /// that have some.
     NumericKey,
     /// The key was too long to be kept.
     CutKey,
@@ -149,7 +150,7 @@ impl Reason {
             Reason::NoSection => "no [[automatic]] section is for it",
             Reason::ObservedOnly => "its [[automatic]] section only observes",
             Reason::Proposed => "its [[automatic]] section only proposes, and the change is in the log",
-            Reason::NumericKey => "a number cannot have shards",
+            Reason::NumericKey => "the number has no room for a shard",
             Reason::CutKey => "the key was too long to be kept whole",
             Reason::Stream => "the table has a stream, whose readers would see its items move",
             Reason::NoSortKey => "without a sort key it is one item",

@@ -13,9 +13,9 @@ use heatsink_env::{Env, RealEnv};
 use heatsink_workers::{Adoption, AdoptionOptions, Direction, Survey, WorkerError};
 use serde_json::json;
 
-use super::open::open_existing;
+use super::open::open_behind_gateways;
 use super::progress::Bar;
-use super::{right_flag, rules};
+use super::{rules, runtime};
 use crate::exit::Exit;
 pub use args::Args;
 use dialogue::{ask, exit, not_begun, say};
@@ -39,16 +39,13 @@ pub fn run(args: Args) -> Result<(), Exit> {
     } else {
         rules::need(args.rules.as_deref())?.rules
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(adopt(args, rules, direction))
+    runtime::threads()?.block_on(adopt(args, rules, direction))
 }
 
 async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-    if let Some(url) = &args.upstream {
-        right_flag::upstream(&*store, &rules.fence().registry, url).await?;
-    }
+    let (data, upstream) = (args.data.as_deref(), args.upstream.as_deref());
+    let store = open_behind_gateways(data, upstream, &rules.fence().registry, &env).await?;
     if args.as_it_lies || args.copies_record() {
         return as_it_lies::run(&args, store, env, &rules).await;
     }

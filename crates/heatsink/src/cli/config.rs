@@ -9,8 +9,8 @@ use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
 use super::open::{not_answered, open_existing};
-use super::print;
 use super::rules::{self, Found};
+use super::{print, runtime};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -62,11 +62,10 @@ pub fn run(args: Args) -> Result<(), Exit> {
     let found = rules::need(args.rules.as_deref())?;
     // Without their secrets, which are where the gateway runs; what a policy is for does not depend
     // on the region.
-    let rights = Clients::check_rights(found.rules.clients(), "");
-    rights.map_err(|fault| Exit::usage(fault.to_string()))?;
+    let clients = Clients::check(found.rules.clients(), "");
+    clients.map_err(|fault| Exit::usage(fault.to_string()))?;
     let checked = if args.data.is_some() || args.upstream.is_some() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Some(runtime.block_on(compare(&args, &found.rules))?)
+        Some(runtime::one_thread()?.block_on(compare(&args, &found.rules))?)
     } else {
         None
     };
@@ -153,6 +152,9 @@ fn words(rules: &Rules, checked: Option<&Checked>) -> String {
     }
     text.extend(rules.automatics().map(|automatic| format!("{automatic}\n")));
     text.extend(rules.clients().iter().map(|client| format!("{client}\n")));
+    if rules.clients().iter().any(|client| !client.certificates.is_empty()) {
+        text += "  certificates: `serve` has to ask for them, with --tls-client-ca\n";
+    }
     for (table, verdict) in checked.iter().flat_map(|checked| &checked.tables) {
         text += &format!("table {table}: {verdict}\n");
     }

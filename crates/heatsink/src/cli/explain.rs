@@ -15,7 +15,7 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
 use super::open::{not_started, open_existing};
-use super::{print, rules};
+use super::{print, rules, runtime};
 use crate::exit::{Exit, in_words};
 use crate::output::Output;
 use crate::screen;
@@ -59,8 +59,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         let (file, operation) = (args.request.display(), args.operation.name());
         Exit::usage(format!("{file}: this is no valid request for {operation}: {}", words_of(&error)))
     })?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let explanation = runtime.block_on(explain(&args, body))?;
+    let explanation = runtime::one_thread()?.block_on(explain(&args, body))?;
     match args.output {
         Output::Json => print::pretty_json(&explanation),
         Output::Text => print::text(&words(&explanation)),

@@ -1,7 +1,6 @@
 //! `heatsink gateways`: the gateways registered at a store, what each has acknowledged, and what a
 //! layout change would wait for.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,26 +9,20 @@ use heatsink_dynamo::display::inert;
 use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
-use super::open::{not_answered, open_existing};
-use super::{print, right_flag, rules};
+use super::open::not_answered;
+use super::store_args::{FenceArgs, StoreArgs};
+use super::{print, runtime};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::screen;
 
 /// What `gateways` takes.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
 pub struct Args {
-    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working
-    /// directory, where there is one]
-    #[arg(long, value_name = "FILE")]
-    rules: Option<PathBuf>,
-    /// The store is this file
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
-    /// The store is the DynamoDB endpoint with this URL
-    #[arg(long, value_name = "URL")]
-    upstream: Option<String>,
+    #[command(flatten)]
+    fence: FenceArgs,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Remove the registration of the gateway with this id: it is dead, and none of its requests is
     /// in flight any more. No change waits for it then
     #[arg(long, value_name = "ID")]
@@ -41,17 +34,13 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(list(args))
+    runtime::one_thread()?.block_on(list(args))
 }
 
 async fn list(args: Args) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let fence = rules::find(args.rules.as_deref())?.rules.fence().clone();
-    let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-    if let Some(url) = &args.upstream {
-        right_flag::upstream(&*store, &fence.registry, url).await?;
-    }
+    let fence = args.fence.settings()?;
+    let store = args.store.open(&fence.registry, &env).await?;
     let changer = Changer::beside(store, Arc::clone(&env), Fencing::observing(&fence));
     let failed = |error| not_answered("The registry could not be read", &error);
     if let Some(gateway) = &args.remove {
@@ -91,7 +80,7 @@ async fn list(args: Args) -> Result<(), Exit> {
 }
 
 /// Whether a gateway has been silent for longer than its lease: it answers nobody any more.
-fn is_dead(gateway: &Gateway, now: u64) -> bool {
+pub(super) fn is_dead(gateway: &Gateway, now: u64) -> bool {
     let one = &gateway.registration;
     one.ended || is_silent(gateway.heard, one.bounds, now)
 }

@@ -4,6 +4,7 @@ mod address;
 mod adopt;
 mod ask_server;
 mod audit;
+#[cfg_attr(not(feature = "top"), allow(dead_code, reason = "`top` shows it"))]
 mod automatic;
 mod clients;
 mod config;
@@ -14,8 +15,10 @@ mod freeze;
 mod gateways;
 mod health;
 mod heatmap;
+#[cfg_attr(not(feature = "top"), allow(dead_code, reason = "`top` shows more of it than `watch`"))]
 mod hot_keys;
 mod init;
+mod key_table;
 mod known_tables;
 mod logs;
 mod open;
@@ -28,10 +31,12 @@ mod progress;
 mod reshard;
 mod right_flag;
 mod rules;
+mod runtime;
 mod serve;
 mod server_store;
 mod shards;
 mod store;
+mod store_args;
 mod token_file;
 #[cfg(feature = "top")]
 mod top;

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use heatsink_control::StartError;
 use heatsink_dynamo::{Code, Error, Outcome};
 use heatsink_env::Env;
+use heatsink_store::Store;
 use heatsink_store::embedded::Synchronous;
 
+use super::right_flag;
 use super::store::{self, Opened};
 use crate::exit::{Exit, without_numbers};
 
@@ -31,6 +33,27 @@ pub async fn open_existing(
     }
 }
 
+/// The same for the store behind gateways, which has this registry.
+///
+/// # Errors
+/// Exit 64 too where the URL is that of a gateway.
+pub async fn open_behind_gateways(
+    data: Option<&Path>,
+    upstream: Option<&str>,
+    registry: &str,
+    env: &Arc<dyn Env>,
+) -> Result<Arc<dyn Store>, Exit> {
+    let store = open_existing(data, upstream, env).await?.store;
+    if let Some(url) = upstream {
+        right_flag::upstream(&*store, registry, url).await?;
+    }
+    Ok(store)
+}
+
+/// What to do where the store refuses the credentials of a command.
+pub const SET_CREDENTIALS: &str =
+    "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION";
+
 /// A store that did not answer: what was asked, and what came back.
 pub fn not_answered(what: &str, error: &Error) -> Exit {
     if error.is_denied() {
@@ -40,8 +63,8 @@ pub fn not_answered(what: &str, error: &Error) -> Exit {
             _ => error.to_string(),
         };
         return Exit::usage(format!(
-            "{what}: {}. The credentials of this command are missing, wrong, expired, for another region, or not allowed to do this at the store: set \
-             AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION, or allow them the call",
+            "{what}: {}. The credentials of this command are missing, wrong, expired, for another region, or not allowed to do this at the store: \
+             {SET_CREDENTIALS}, or allow them the call",
             without_numbers(&said).trim_end_matches('.')
         ));
     }

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use heatsink_access::secret_file::{self, Text, Unfit};
 use heatsink_control::{Memory, Rules};
 
 use super::known_tables::KnownTables;
@@ -30,18 +31,28 @@ pub struct Found {
 /// The rules of a command that goes on without any. A file that is there and cannot be read is an
 /// error.
 pub fn find(named: Option<&Path>) -> Result<Found, Exit> {
-    let found = found(named)?;
+    find_by(named, secret_file::read_any_once)
+}
+
+/// The same for a server, which reads them again.
+pub fn find_again(named: Option<&Path>) -> Result<Found, Exit> {
+    find_by(named, secret_file::read_any)
+}
+
+fn find_by(named: Option<&Path>, reading: fn(&Path) -> Result<Text, Unfit>) -> Result<Found, Exit> {
+    let found = found(named, reading)?;
     let memory: Arc<dyn Memory> = Arc::new(KnownTables::beside_rules(found.file.as_deref()));
     Ok(Found { rules: found.rules.remembering(Some(memory)), ..found })
 }
 
-fn found(named: Option<&Path>) -> Result<Found, Exit> {
-    match named {
-        Some(file) => read(file).map_err(|error| unreadable(file, &error))?,
-        None => match read(Path::new(DEFAULT)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::default()),
-            found => found.map_err(|error| unreadable(Path::new(DEFAULT), &error))?,
-        },
+fn found(named: Option<&Path>, reading: fn(&Path) -> Result<Text, Unfit>) -> Result<Found, Exit> {
+    let file = named.unwrap_or(Path::new(DEFAULT));
+    match reading(file) {
+        Ok(text) => read(file, &text),
+        Err(Unfit::Unreadable(error)) if named.is_none() && error.kind() == ErrorKind::NotFound => {
+            Ok(Found::default())
+        }
+        Err(unfit) => Err(unreadable(file, &unfit)),
     }
 }
 
@@ -58,16 +69,22 @@ pub fn need(named: Option<&Path>) -> Result<Found, Exit> {
     Ok(found)
 }
 
-/// The outer error is the system's, the inner one of the rules.
-fn read(file: &Path) -> std::io::Result<Result<Found, Exit>> {
-    let text = std::fs::read_to_string(file)?;
-    let rules = Rules::read(&file.display().to_string(), &text);
-    Ok(match rules {
-        Ok(rules) => Ok(Found { rules, file: Some(std::path::absolute(file)?) }),
-        Err(fault) => Err(Exit::usage(fault.to_string())),
-    })
+fn read(file: &Path, text: &Text) -> Result<Found, Exit> {
+    let name = file.display().to_string();
+    let rules = Rules::read(&name, &text.text).map_err(|fault| Exit::usage(fault.to_string()))?;
+    // Whoever can change who the clients are can be each of them.
+    if !rules.clients().is_empty() && text.is_changeable() {
+        let unfit = Unfit::Changeable(text.mode);
+        return Err(Exit::usage(format!("{name}: it names clients, and {unfit}")));
+    }
+    let path = std::path::absolute(file).map_err(|error| unreadable(file, &Unfit::Unreadable(error)))?;
+    Ok(Found { rules, file: Some(path) })
 }
 
-fn unreadable(file: &Path, error: &std::io::Error) -> Exit {
-    Exit::usage(format!("cannot read the rules in {}: {}", file.display(), in_words(error)))
+fn unreadable(file: &Path, unfit: &Unfit) -> Exit {
+    let why = match unfit {
+        Unfit::Unreadable(error) => in_words(error),
+        unfit => unfit.to_string(),
+    };
+    Exit::usage(format!("cannot read the rules in {}: {why}", file.display()))
 }

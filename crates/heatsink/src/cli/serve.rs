@@ -13,6 +13,7 @@ mod recorder;
 mod reload;
 mod serving;
 mod signals;
+mod sources;
 mod tls;
 
 use std::hash::RandomState;
@@ -32,15 +33,16 @@ use heatsink_workers::INDEX_DELAY;
 use super::known_tables::KnownTables;
 use super::place::Place;
 use super::rules::Found;
-use super::{open, operator_socket, store};
+use super::{open, operator_socket, runtime, store};
 use crate::exit::Exit;
 use crate::output::Output;
 
 pub use descriptors::provide as provide_descriptors;
 use heat_history::HeatHistory;
-use reload::{Configuration, Reload, ServedClients, Sources};
+use reload::{Reload, ServedClients};
 use serving::Started;
 pub use signals::Signals;
+use sources::{Configuration, Sources};
 
 /// What says in the log which configuration is in force.
 pub const CONFIGURATION: &str = "heatsink::cli::serve::reload";
@@ -174,7 +176,7 @@ impl From<Durability> for Synchronous {
 
 /// Serves until Ctrl-C or SIGTERM; a second one ends it without waiting for requests in flight.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = runtime::threads()?;
     let served = runtime.block_on(serve(args));
     // A request that outlived the time to drain must not hold the process.
     runtime.shutdown_background();
@@ -188,7 +190,7 @@ async fn serve(args: Args) -> Result<(), Exit> {
         signals = signals.or_end_of_input()?;
     }
     let sources = sources(&args);
-    let configuration = sources.read(&*env)?;
+    let configuration = sources.begin(&*env).await?;
     let (found, settings) = (&configuration.found, configuration.settings.clone());
     let front::Opened { socket: listener, place: door, is_alone, file: _file } =
         args.front.open(settings.tls.as_ref(), !found.rules.clients().is_empty()).await?;

@@ -79,7 +79,7 @@ pub async fn embedded(
         None => Exit::software(format!("cannot start the embedded store: {}", said(error))),
     };
     let region = region()?;
-    let mut engine = engine.map_err(cannot)?.in_region(&region);
+    let mut engine = engine.map_err(cannot)?.in_region(&region).expiring();
     if let Some(address) = address {
         engine = engine.served_at(address);
     }

@@ -14,7 +14,7 @@ pub const TOKEN_VARIABLE: &str = "HEATSINK_ADMIN_TOKEN";
 /// # Errors
 /// Why it cannot be used, in words: it cannot be read, or others can read or change it.
 pub fn read(file: &Path) -> Result<String, String> {
-    secret_file::read(file).map_err(|unfit| match unfit {
+    secret_file::read_once(file).map_err(|unfit| match unfit {
         Unfit::Unreadable(error) => in_words(&error),
         open => open.to_string(),
     })

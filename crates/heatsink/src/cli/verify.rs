@@ -12,10 +12,9 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 pub use self::args::Args;
-use super::open::{not_answered, open_existing, passes};
-use super::print;
+use super::open::{not_answered, open_behind_gateways, passes};
 use super::progress::Bar;
-use super::{right_flag, rules};
+use super::{print, runtime};
 use crate::exit::{Exit, without_numbers};
 use crate::output::Output;
 
@@ -26,29 +25,30 @@ const UPSTREAM_RATE: u64 = 2_000;
 /// Runs it. Exit 0 when every item is in order; 1 when some are not, or when it stopped on the way;
 /// 64 when it cannot be done as asked; 69 when the store did not answer and nothing was changed.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(verify(args))
+    runtime::threads()?.block_on(verify(args))
 }
 
 async fn verify(args: Args) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let fence = rules::find(args.rules.as_deref())?.rules.fence().clone();
-    let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-    if let Some(url) = &args.upstream {
-        right_flag::upstream(&*store, &fence.registry, url).await?;
-    }
+    let fence = args.fence.settings()?;
+    let (data, upstream) = (args.data.as_deref(), args.upstream.as_deref());
+    let store = open_behind_gateways(data, upstream, &fence.registry, &env).await?;
     let rate = args.rate.or(args.upstream.is_some().then_some(UPSTREAM_RATE));
-    if args.rebuild {
-        return rebuild::rebuild(&args, store, env, &fence, rate).await;
-    }
-    let (at, now) = (Arc::clone(&store), Arc::clone(&env));
-    let ready = match Verification::prepare(at, now, &args.table, args.key.as_deref(), &fence.registry).await
-    {
-        Err(VerifyError::NotRecorded(said)) => {
-            return Err(rebuild::not_recorded(&args, store, env, &fence, rate, &said).await);
-        }
-        ready => ready.map_err(unread)?,
+    let reading = rebuild::Reading {
+        args: &args,
+        store: Arc::clone(&store),
+        env: Arc::clone(&env),
+        fence: &fence,
+        rate,
     };
+    if args.rebuild {
+        return rebuild::rebuild(reading).await;
+    }
+    let ready =
+        match Verification::prepare(store, env, &args.table, args.key.as_deref(), &fence.registry).await {
+            Err(VerifyError::NotRecorded(said)) => return Err(rebuild::not_recorded(reading, &said).await),
+            ready => ready.map_err(unread)?,
+        };
     let bar = Bar::new(args.output);
     let (repaired, findings) = if args.yes {
         let (repaired, findings) = ready.repair(rate, &bar).await.map_err(unrepaired)?;

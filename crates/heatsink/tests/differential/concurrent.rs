@@ -190,7 +190,7 @@ impl<'a> History<'a> {
                 }
             }
             let Some(write) = self.writes.get(now) else { continue };
-            if given_up(&write.answer) {
+            if given_up(&write.step, &write.answer) {
                 tally.skipped += 1;
                 continue;
             }
@@ -202,7 +202,7 @@ impl<'a> History<'a> {
         }
         tally.plain = Some(plain);
         self.reads.iter().zip(seen).find_map(|(read, seen)| {
-            if given_up(&read.answer) {
+            if given_up(&read.step, &read.answer) {
                 tally.skipped += 1;
                 return None;
             }
@@ -265,8 +265,8 @@ fn ordered(step: &Step) -> bool {
 
 /// Whether the answer says that nothing was done, which an unsharded store would not have said: by
 /// design, or after too many conflicts.
-fn given_up(answer: &Answer) -> bool {
-    compare::refused_by_design(answer).is_some()
+fn given_up(step: &Step, answer: &Answer) -> bool {
+    compare::refused_by_design(step, answer).is_some()
         || answer.error.as_ref().is_some_and(|(code, _, _)| code == "TransactionConflictException")
 }
 

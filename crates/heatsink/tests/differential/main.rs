@@ -136,13 +136,19 @@ fn items_of_one_key_lie_under_all_its_physical_keys() {
         let rules = format!(r#"rule = [{{ table = "*", strategy = "calculated", shards = {shards} }}]"#);
         let tables = schema::tables();
         let world = world::World::new(Judge::Engine, &tables, &rules);
-        for number in 0..200 {
-            let item = serde_json::json!({"pk": {"S": "game"}, "sk": {"S": format!("s{number}")}});
-            let body = serde_json::json!({"TableName": "Strings", "Item": item});
-            let step = generate::Step { operation: "PutItem".to_owned(), body };
-            assert_eq!(compare::run(&world.service, &step).error, None);
+        for (name, key) in [
+            ("Strings", serde_json::json!({"S": "game"})),
+            ("NumericKey", serde_json::json!({"N": "-12.50"})),
+        ] {
+            for number in 0..200 {
+                let item = serde_json::json!({"pk": key, "sk": {"S": format!("s{number}")}});
+                let body = serde_json::json!({"TableName": name, "Item": item});
+                let step = generate::Step { operation: "PutItem".to_owned(), body };
+                assert_eq!(compare::run(&world.service, &step).error, None);
+            }
+            let table = tables.iter().find(|table| table.name == name).unwrap();
+            assert_eq!(physical::partition_keys(table, &*world.raw).len(), usize::from(shards));
         }
-        assert_eq!(physical::partition_keys(&tables[0], &*world.raw).len(), usize::from(shards));
     }
 }
 

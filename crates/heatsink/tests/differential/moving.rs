@@ -4,11 +4,12 @@
 
 use fastrand::Rng;
 use heatsink_control::Control;
-use heatsink_dynamo::Operation;
+use heatsink_dynamo::{Number, Operation};
 use heatsink_layout::{InForce, LayoutSource, Phase, Slots};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
+use crate::counters::COUNTED;
 use crate::generate::Step;
 use crate::physical::{bytes, items, sort_key, value};
 use crate::schema::Table;
@@ -130,6 +131,36 @@ pub fn bring_all(table: &Table, control: &Control, raw: &dyn Store, of: impl Fn(
             put(raw, table, &moved);
         }
         delete(raw, table, item);
+    }
+}
+
+/// Folds what is left of the fragments that a worker folds as `control` knows it, of the keys of
+/// which that holds.
+pub fn fold_all(table: &Table, control: &Control, raw: &dyn Store, of: impl Fn(&[u8]) -> bool) {
+    let Some(schema) = control.table(table.name) else { return };
+    let (name, kind) = table.partition;
+    for fragment in items(table, raw) {
+        let physical = bytes(&fragment[name], kind);
+        let (logical, slot) = schema.decode(&physical);
+        let folds = match control.in_force(&schema, logical) {
+            InForce::Narrowing(one) => one.folds && slot.is_some_and(|slot| slot.shard >= one.adds),
+            _ => false,
+        };
+        if !folds || !of(logical) {
+            continue;
+        }
+        let base = value(logical, kind);
+        let mut whole = items(table, raw)
+            .into_iter()
+            .find(|item| item[name] == base && same(table, item, &fragment))
+            .expect("the base fragment exists whenever another one does");
+        if let Some(part) = fragment[COUNTED]["N"].as_str() {
+            let own = whole[COUNTED]["N"].as_str().unwrap_or("0");
+            let sum = Number::parse(own).unwrap().plus(Number::parse(part).unwrap()).unwrap();
+            whole[COUNTED] = json!({ "N": sum.to_string() });
+            put(raw, table, &whole);
+        }
+        delete(raw, table, &fragment);
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use heatsink_dynamo::Number;
 use heatsink_layout::{InForce, LayoutSource, PrimaryKey, SortKey};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
@@ -129,7 +130,11 @@ pub fn items(table: &Table, store: &dyn Store) -> Vec<Json> {
 
 pub fn bytes(value: &Json, kind: &str) -> Vec<u8> {
     let text = value[kind].as_str().expect("a key has its type");
-    if kind == "B" { STANDARD.decode(text).expect("base64") } else { text.as_bytes().to_vec() }
+    match kind {
+        "B" => STANDARD.decode(text).expect("base64"),
+        "N" => Number::parse(text).expect("a number").canonical_bytes(),
+        _ => text.as_bytes().to_vec(),
+    }
 }
 
 pub fn value(bytes: &[u8], kind: &str) -> Json {

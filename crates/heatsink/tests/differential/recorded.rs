@@ -29,6 +29,14 @@ const STRINGS: &[Key] = &[
 const BINARIES: &[Key] =
     &[(b"a", 1, None, 1), (b"a#~1", 3, None, 3), (b"b", 4, None, 7), (b"\x00\xff", 2, None, 2)];
 
+const NUMBERS: &[Key] = &[
+    (b"10", 1, None, 1),
+    (b"2.5", 3, None, 13),
+    (b"-7", 2, None, 2),
+    (b"0", 4, None, 4),
+    (b"-99999999999999999999.999999", 11, None, 11),
+];
+
 /// The keys of worlds in which they move: sharded, grown, made smaller, and brought back.
 const MOVING_STRINGS: &[Key] = &[
     (b"game#~1", 1, Some(4), 4),
@@ -39,6 +47,13 @@ const MOVING_STRINGS: &[Key] = &[
 ];
 const MOVING_BINARIES: &[Key] =
     &[(b"a#~1", 3, Some(1), 3), (b"b", 1, Some(4), 7), (b"\x00\xff", 2, Some(3), 3)];
+const MOVING_NUMBERS: &[Key] = &[
+    (b"10", 1, Some(4), 4),
+    (b"2.5", 2, Some(13), 13),
+    (b"0", 4, Some(2), 5),
+    (b"-7", 3, Some(1), 3),
+    (b"18446744073709551615", 1, Some(2), 2),
+];
 
 /// A key whose shards have slots by name, the slots, and those that it moves to.
 type InSlots = (&'static [u8], &'static [u16], &'static [u16]);
@@ -52,6 +67,12 @@ const STRINGS_IN_SLOTS: &[InSlots] = &[
     (b"a", &[4, 2, 0], &[0, 2, 4, 11, 1]),
     (b"b", &[1, 0], &[0, 1]),
     (b"a!", &[7, 1, 3, 2], &[7, 3]),
+];
+const NUMBERS_IN_SLOTS: &[InSlots] = &[
+    (b"10", &[0], &[5]),
+    (b"2.5", &[0, 1, 2, 3], &[0, 1, 9, 3]),
+    (b"0", &[4, 2, 0], &[0, 2, 4, 11, 1]),
+    (b"-7", &[1, 0], &[0, 1]),
 ];
 const BINARIES_IN_SLOTS: &[InSlots] =
     &[(b"a#~1", &[3, 0, 9], &[2]), (b"b", &[6], &[1, 6, 0]), (b"\x00\xff", &[2, 1], &[1, 2])];
@@ -81,7 +102,7 @@ pub fn group(key_type: KeyType) -> &'static [Key] {
     match key_type {
         KeyType::S => MOVING_STRINGS,
         KeyType::B => MOVING_BINARIES,
-        KeyType::N => &[],
+        KeyType::N => MOVING_NUMBERS,
     }
 }
 
@@ -116,11 +137,15 @@ fn layout_in(slots: &[u16]) -> Layout {
 /// What a key of a world has on record: its layout, the one that it moves to, and what it reserves.
 type OnRecord = (&'static [u8], Layout, Option<Layout>, u16);
 
-/// The keys that are on record in a table with such keys; none in one with numbers.
+/// The keys that are on record in a table with such keys.
 fn keys(key_type: KeyType, rules: &str) -> Vec<OnRecord> {
     let moves = moves(rules);
     if in_slots(rules) {
-        let keys = if key_type == KeyType::S { STRINGS_IN_SLOTS } else { BINARIES_IN_SLOTS };
+        let keys = match key_type {
+            KeyType::S => STRINGS_IN_SLOTS,
+            KeyType::N => NUMBERS_IN_SLOTS,
+            KeyType::B => BINARIES_IN_SLOTS,
+        };
         let of = |(key, from, to): &InSlots| {
             let (from, to) = (layout_in(from), layout_in(to));
             let reserved = from.slot_bound().max(to.slot_bound());
@@ -133,7 +158,8 @@ fn keys(key_type: KeyType, rules: &str) -> Vec<OnRecord> {
         (KeyType::B, false) => BINARIES,
         (KeyType::S, true) => MOVING_STRINGS,
         (KeyType::B, true) => MOVING_BINARIES,
-        (KeyType::N, _) => &[],
+        (KeyType::N, false) => NUMBERS,
+        (KeyType::N, true) => MOVING_NUMBERS,
     };
     let of = |(key, shards, to, reserved): &Key| (*key, layout(*shards), to.map(layout), *reserved);
     keys.iter().map(of).collect()
@@ -161,7 +187,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
     let key_type = match table.partition.1 {
         "S" => KeyType::S,
         "B" => KeyType::B,
-        _ => return,
+        _ => KeyType::N,
     };
     if table.sort.is_none() {
         return;

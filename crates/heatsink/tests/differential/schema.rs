@@ -74,7 +74,7 @@ pub fn tables() -> Vec<Table> {
     let all = json!({"ProjectionType": "ALL"});
     let keys_only = json!({"ProjectionType": "KEYS_ONLY"});
     let include = json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": ["v", "m"]});
-    let string = ("pk", "S");
+    let (string, number) = (("pk", "S"), ("pk", "N"));
     vec![
         Table {
             name: "Strings",
@@ -137,7 +137,17 @@ pub fn tables() -> Vec<Table> {
                 index("n-only", ("n", "N"), None, json!({"ProjectionType": "ALL"})),
             ],
         },
-        Table { name: "NumericKey", partition: ("pk", "N"), sort: Some(("sk", "S")), indexes: vec![] },
+        Table {
+            name: "NumericKey",
+            partition: number,
+            sort: Some(("sk", "S")),
+            indexes: vec![
+                local("by-n", number, ("n", "N"), json!({"ProjectionType": "ALL"})),
+                index("t-n", ("t", "S"), Some(("n", "N")), json!({"ProjectionType": "ALL"})),
+                index("pk-n", number, Some(("n", "N")), json!({"ProjectionType": "KEYS_ONLY"})),
+                index("b-pk", ("b", "B"), Some(number), json!({"ProjectionType": "ALL"})),
+            ],
+        },
         Table { name: SEVERAL, partition: string, sort: Some(("sk", "S")), indexes: several_indexes() },
     ]
 }

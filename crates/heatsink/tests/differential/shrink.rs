@@ -80,7 +80,7 @@ impl Case {
                 *tally.skipped.entry("begun again").or_default() += 1;
                 continue;
             }
-            if let Some(refusal) = compare::refused_by_design(&right) {
+            if let Some(refusal) = compare::refused_by_design(step, &right) {
                 *tally.skipped.entry(refusal).or_default() += 1;
                 continue;
             }

@@ -71,7 +71,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, view: usize) {
     let key_type = match table.partition.1 {
         "S" => KeyType::S,
         "B" => KeyType::B,
-        _ => return,
+        _ => KeyType::N,
     };
     if table.sort.is_none() {
         return;
@@ -160,11 +160,12 @@ impl Moved {
         self.come_to(self.views.len() - 1);
     }
 
-    /// Moves what is left of the keys that rest as `next` knows it.
+    /// Moves, or folds, what is left of the keys that rest as `next` knows it.
     fn end(&self, table: &Table, next: &Control) {
         let Some(schema) = self.control().table(table.name) else { return };
         let rests = |key: &[u8]| matches!(next.in_force(&schema, key), InForce::Stable(_));
         moving::bring_all(table, self.control(), &*self.raw, rests);
+        moving::fold_all(table, self.control(), &*self.raw, rests);
     }
 }
 

@@ -12,13 +12,37 @@ const BINARIES: &[&str] = &["YQ==", "Yg==", "YSN+MQ==", "YSN+MA==", "AP8=", "/w=
 const NUMBERS: &[&str] =
     &["-7", "0", "1", "2.50", "2.5", "10", "1E1", "100", "-0.001", "90000", "1782090000.5", "1782093600"];
 
+/// Partition keys that are numbers: one key in several spellings, the largest and the smallest with
+/// room for a shard, others without, and what is written like a shard of another one.
+const NUMBER_KEYS: &[&str] = &[
+    "-7",
+    "0",
+    "-0",
+    "1",
+    "1.0",
+    "2.50",
+    "2.5",
+    "10",
+    "1E1",
+    "-12.5",
+    "0.000001",
+    "18446744073709551615",
+    "-99999999999999999999.999999",
+    "0.0000001",
+    "1E20",
+    "-1E125",
+    "12345678901234567890123456789012345678",
+    "2.5000007095510099",
+];
+
 /// A value of a key attribute, of the type asked for.
 pub fn key(rng: &mut Rng, kind: &str, partition: bool) -> Json {
     match (kind, partition) {
         ("S", true) => json!({"S": STRINGS[rng.usize(..STRINGS.len())]}),
         ("S", false) if rng.u32(..3) == 0 => time(rng),
         ("S", false) => json!({"S": format!("{:02}#p{}", rng.u32(..6), rng.u32(..5))}),
-        ("N", _) => json!({"N": NUMBERS[rng.usize(..NUMBERS.len())]}),
+        ("N", true) => json!({"N": NUMBER_KEYS[rng.usize(..NUMBER_KEYS.len())]}),
+        ("N", false) => json!({"N": NUMBERS[rng.usize(..NUMBERS.len())]}),
         _ => json!({"B": BINARIES[rng.usize(..BINARIES.len())]}),
     }
 }

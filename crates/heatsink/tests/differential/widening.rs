@@ -1,5 +1,6 @@
-//! Worlds in which keys become counters and get more fragments while clients go on: one gateway
-//! after the other knows a change more, and at any time two take calls that are one change apart.
+//! Worlds in which keys become counters, get more fragments, fewer, and become whole again while
+//! clients go on: one gateway after the other knows a change more, and at any time two take calls
+//! that are one change apart.
 
 use std::sync::Arc;
 
@@ -14,16 +15,19 @@ use crate::generate::Step;
 use crate::recorded::on_record;
 use crate::schema::Table;
 
-/// A change of every key: to its first or second number of fragments, in that phase, or at rest.
+/// A change of every key: to its first or second number of fragments, in that phase, or at rest; or
+/// back from it.
 #[derive(Clone, Copy, Debug)]
 pub enum View {
     Nothing,
     On(usize, Phase),
     Rests(usize),
+    Back(usize, Phase),
+    IsBack(usize),
 }
 
 /// What gateways know, one after the other.
-pub const VIEWS: [View; 7] = [
+pub const VIEWS: [View; 15] = [
     View::Nothing,
     View::On(0, Phase::Reserve),
     View::On(0, Phase::Prepare),
@@ -31,7 +35,18 @@ pub const VIEWS: [View; 7] = [
     View::On(1, Phase::Reserve),
     View::On(1, Phase::Prepare),
     View::Rests(1),
+    View::Back(1, Phase::Reserve),
+    View::Back(1, Phase::Prepare),
+    View::Back(1, Phase::Move),
+    View::IsBack(1),
+    View::Back(0, Phase::Reserve),
+    View::Back(0, Phase::Prepare),
+    View::Back(0, Phase::Move),
+    View::IsBack(0),
 ];
+
+/// After so many calls the oldest gateway takes no more: a case comes to the end.
+pub const CALLS: usize = 30;
 
 /// A key, the most shards that it had when it was moved before all this, and its two numbers of
 /// fragments.
@@ -45,6 +60,7 @@ const STRINGS: &[Key] = &[
     (b"b", None, [4, 6]),
     (b"a!", Some(2), [5, 6]),
 ];
+const NUMBERS: &[Key] = &[(b"10", None, [3, 5]), (b"2.5", Some(4), [2, 4]), (b"-12.5", None, [4, 9])];
 const BINARIES: &[Key] = &[(b"a#~1", None, [3, 4]), (b"b", Some(3), [2, 7]), (b"\x00\xff", None, [4, 5])];
 
 /// Whether counters get more fragments under these rules.
@@ -54,7 +70,15 @@ pub fn has(rules: &str) -> bool {
 
 /// The most fragments of a counter in these worlds.
 pub fn most_shards() -> usize {
-    STRINGS.iter().chain(BINARIES).flat_map(|(_, _, counts)| counts).copied().max().unwrap_or(1).into()
+    STRINGS
+        .iter()
+        .chain(NUMBERS)
+        .chain(BINARIES)
+        .flat_map(|(_, _, counts)| counts)
+        .copied()
+        .max()
+        .unwrap_or(1)
+        .into()
 }
 
 /// A token that comes back after a change is another request to the store
@@ -77,7 +101,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, view: View) {
     let (key_type, keys) = match table.partition.1 {
         "S" => (KeyType::S, STRINGS),
         "B" => (KeyType::B, BINARIES),
-        _ => return,
+        _ => (KeyType::N, NUMBERS),
     };
     for (key, moved, counts) in keys {
         // Without a sort key none can have been moved.
@@ -86,6 +110,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, view: View) {
         let of_rule =
             if rules.contains("\"g*\"") && key.starts_with(b"g") { counter(2) } else { Layout::none() };
         let before = |which: usize| if which == 0 { of_rule.clone() } else { counter(counts[0]) };
+        let back = |which: usize| if which == 0 { Layout::none() } else { counter(counts[0]) };
         let had = moved.unwrap_or(of_rule.shards);
         let (layout, moves, reserved, settled) = match view {
             View::Nothing if moved.is_none() => continue,
@@ -99,6 +124,19 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, view: View) {
                 (before(which), Some(moves), reserved, false)
             }
             View::Rests(which) => (counter(counts[which]), None, had.max(counts[which]), which == 1),
+            View::Back(which, phase) => {
+                let reserved = had.max(counts[1]);
+                let moves = Move {
+                    to: back(which),
+                    phase,
+                    reserved_before: reserved,
+                    closing: false,
+                    expires: None,
+                    high_water: None,
+                };
+                (counter(counts[which]), Some(moves), reserved, false)
+            }
+            View::IsBack(which) => (back(which), None, had.max(counts[1]), which == 0),
         };
         let (registry, record) = on_record(raw, table);
         let found = block_on(registry.key_record(&record.id, key, key_type)).unwrap();

@@ -25,8 +25,8 @@ use crate::together::{self, Moved};
 use crate::valued;
 use crate::widening;
 
-/// The rules that cases draw from. `*` is every table with a sort key and a partition key that can
-/// take a suffix.
+/// The rules that cases draw from. `*` is every table with a sort key; of numbers, where the rule
+/// has no buckets and no template.
 pub const RULES: &[&str] = &[
     r#"rule = [{ table = "*", strategy = "calculated", shards = 4 }]"#,
     r#"rule = [{ table = "*", strategy = "calculated", shards = 2 }]"#,
@@ -178,6 +178,12 @@ pub const RULES: &[&str] = &[
     # buckets step"##,
     r#"rule = [{ table = "*", strategy = "bucket", bucket = "week" }]
     # buckets step"#,
+    r#"rule = [
+        { table = "NumericKey", keys = "1*", strategy = "calculated", shards = 12 },
+        { table = "NumericKey", keys = "-*", strategy = "counter", attributes = ["c"], shards = 3 },
+        { table = "NumericKey", keys = "2.5*", strategy = "random", shards = 4 },
+        { table = "NumericKey", index = "t-n", strategy = "calculated", shards = 3 },
+    ]"#,
 ];
 
 /// The same of worlds in which the values of index keys get another number of shards meanwhile.
@@ -337,7 +343,7 @@ pub struct Sharded {
     changes_after: Option<usize>,
     /// What has to wait for the change is answered at once: nothing would end it.
     waits: bool,
-    /// Keys that move as a group.
+    /// Keys that move as a group, or whose fragments are folded.
     pub moved: Option<Moved>,
 }
 
@@ -440,7 +446,10 @@ impl World {
             });
             // Its layouts read whatever the others have written.
             let control = views.last().expect("there are some").1.clone();
-            let service = Sharded { changes_after: Some(CALLS), ..Sharded::new(views.into()) };
+            let controls = views.iter().map(|view| view.1.clone()).collect();
+            let moved = Some(Moved::new(&raw, tables, controls));
+            let changes_after = Some(widening::CALLS);
+            let service = Sharded { changes_after, moved, ..Sharded::new(views.into()) };
             return World { service, raw, control };
         }
         if stepping::has(rules) {
@@ -559,5 +568,7 @@ fn turn_on_record(
         state["before"] = json!(before);
     }
     record["state"]["S"] = json!(state.to_string());
+    // As somebody writes it who means it so.
+    record.as_object_mut().expect("an item").remove("seal");
     ask(Operation::PutItem, json!({ "TableName": REGISTRY, "Item": record })).expect("the store answers");
 }

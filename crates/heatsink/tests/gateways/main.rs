@@ -5,6 +5,7 @@
 
 mod adopt;
 mod between_forms;
+mod between_slots;
 mod composite_index;
 mod conflicts;
 mod copies;

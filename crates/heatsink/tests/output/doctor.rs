@@ -70,6 +70,26 @@ fn a_rule_that_cannot_hold_is_a_fault_with_a_command() {
 }
 
 #[test]
+fn clients_are_looked_at_without_their_secrets() {
+    let place = TestDir::new("doctor-clients");
+    place.data();
+    let look = |text: &str, code| {
+        place.file("rules.toml", text);
+        found(&place, &["--data", "data.db", "--rules", "rules.toml"], code)
+    };
+    says(&look("", 0), "clients", "ok", "none are named");
+    let one = "[[client]]\nid = \"jobs\"\ncertificate = \"spiffe://a/jobs\"\n";
+    let two = "[[client]]\nid = \"keys\"\nsecret_file = \"none\"\n";
+    let all = look(&format!("{one}{two}"), 0);
+    says(&all, "clients", "ok", "named: 2, of which 1 show a certificate");
+    says(&all, "clients", "not_seen", "whether the gateway asks for certificates");
+    let all = look(&format!("{one}expires = \"soon\"\n"), 1);
+    says(&all, "clients", "fault", "rules.toml:4: client[1].expires: expected a moment");
+    let all = look(&one.repeat(2).replacen("jobs", "other", 1), 1);
+    says(&all, "configuration", "fault", "two clients have the certificate spiffe://a/jobs");
+}
+
+#[test]
 fn a_store_that_is_not_there_or_says_no_is_told_as_that() {
     let place = TestDir::new("doctor-denied");
     place.file("rules.toml", RULES);

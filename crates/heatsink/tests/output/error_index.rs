@@ -45,6 +45,11 @@ const RETRYABLE: &[Entry] = &[
         "Repeat it. Look for a layout change or an overload.",
     ),
     (
+        "and writes to it wait for a moment",
+        "A key is cut over to other shards.",
+        "Repeat it. If it lasts for a minute: [a change that hangs](../how-to/recover.md#a-change-that-hangs).",
+    ),
+    (
         "of requests to its shards and their answers",
         "The request holds more memory than one request may.",
         "Repeat it with a smaller `Limit`.",
@@ -83,6 +88,11 @@ const RETRYABLE: &[Entry] = &[
         "Start `heatsink serve` of this build on it first.",
     ),
     ("The gateway is stopping", "SIGTERM or Ctrl-C was received.", "Repeat it; another gateway answers."),
+    (
+        "The gateway in this program was stopped",
+        "The program's `Heatsink` or `Local` is gone.",
+        "Keep it as long as its clients.",
+    ),
     ("Table {} is being deleted", "DeleteTable has not ended.", "Repeat it."),
     ("Table {} is being created by another gateway", "CreateTable has not ended.", "Repeat it."),
     ("while it was being recorded", "The table was deleted or made again meanwhile.", "Repeat it."),
@@ -100,6 +110,11 @@ const RETRYABLE: &[Entry] = &[
         "existed before and is not found any more",
         "The registry was deleted.",
         "[Get it back](../how-to/recover.md#the-registry-is-lost).",
+    ),
+    (
+        "until all its items are restored from one moment",
+        "Items of the registry were lost, or put back from before a later change.",
+        "[Restore them](../how-to/recover.md#one-item-of-the-registry).",
     ),
     (
         "The registry changes too often to tell",
@@ -133,6 +148,11 @@ const RETRYABLE: &[Entry] = &[
         "is not carried out on it meanwhile",
         "The operation has to wait until the key has moved.",
         "Repeat it later. `heatsink reshard status` shows progress.",
+    ),
+    (
+        "its parts were set again and again while they were read",
+        "A counter gets fewer shards, and clients set it all the time.",
+        "Repeat it.",
     ),
     (
         "was met there by others again and again",

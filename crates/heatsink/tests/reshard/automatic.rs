@@ -6,9 +6,9 @@ use std::time::Duration;
 use heatsink_control::Control;
 use heatsink_env::RealEnv;
 use heatsink_heat::policy::{Partitions, Units};
-use heatsink_heat::{KeyLoad, Refused};
+use heatsink_heat::{HeatSource, KeyLoad, Refused};
 use heatsink_store::Store;
-use heatsink_workers::{Acts, Automatic, HeatSource};
+use heatsink_workers::{Acts, Automatic};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 

@@ -42,7 +42,7 @@ fn day(ahead: i64) -> Bucket {
 /// A data file with the table `Logs`, whose keys `log*` lie in buckets of a day. What is put there
 /// lies where a gateway puts it.
 fn data(name: &str, puts: &[(&str, String)]) -> PathBuf {
-    let place = std::env::temp_dir().join(format!("heatsink-reshard-{name}-{}", std::process::id()));
+    let place = std::env::temp_dir().join(format!("heatsink-buckets-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(&place).unwrap();
     let path = place.join("data.db");

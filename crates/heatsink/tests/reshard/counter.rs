@@ -1,8 +1,9 @@
-//! Keys that become counters, and get more fragments: what the command says and refuses, and three
-//! gateways over one store.
+//! Keys that become counters, get more fragments, and fewer: what the command says and refuses, and
+//! three gateways over one store.
 //!
 //! Not here: what can go wrong meanwhile (the simulation, and the model of `heatsink-reshard`).
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -68,16 +69,54 @@ fn a_key_of_a_table_without_sort_key_becomes_a_counter_and_grows() {
     );
 
     let start = |more: &[&'static str]| [&["start", "Flat", "post"], more].concat();
-    refused(&data, &start(&["--shards", "5"]), "never gets fewer");
-    refused(&data, &start(&["--shards", "1"]), "never gets fewer");
-    refused(&data, &["back", "Flat", "post"], "There is no way back");
     refused(
         &data,
         &start(&["--shards", "8", "--strategy", "counter", "--attribute", "votes"]),
         "becomes nothing else",
     );
     refused(&data, &start(&["--shards", "101"]), "at most 100 shards");
-    assert_eq!(heatsink(&data, &["back", "Flat", "--all"]).1["already"], json!([]), "counters are left out");
+
+    // What its fragments hold is added up.
+    for (shard, likes) in [(2, "10"), (5, "100")] {
+        let part = json!({ "pk": { "S": format!("post#~{shard}") }, "likes": { "N": likes } });
+        past(&data, Operation::PutItem, json!({ "TableName": "Flat", "Item": part }));
+    }
+    let (code, plan) = heatsink(&data, &start(&["--shards", "3", "--dry-run"]));
+    assert_eq!(
+        (code, &plan["items"], &plan["to_move"], &plan["counter"]),
+        (0, &json!(1), &json!(1), &json!(["likes"]))
+    );
+    assert_eq!(plan["phases"], json!(["RESERVE", "PREPARE", "MOVE", "STABLE"]));
+    assert_eq!(heatsink(&data, &start(&["--shards", "3"])).1["moved"], 1);
+    assert_eq!(stored(&data), json!([["post", "105"], ["post#~2", "10"]]));
+    // What another writer has put there stays.
+    let foreign = json!({ "pk": { "S": "post#~1" }, "likes": { "N": "3" }, "why": { "S": "mine" } });
+    past(&data, Operation::PutItem, json!({ "TableName": "Flat", "Item": foreign }));
+    let (code, error) = heatsink(&data, &["back", "Flat", "post"]);
+    assert!(code == 1 && error.to_string().contains("another writer has put them there"), "{code} {error}");
+    assert_eq!(stored(&data), json!([["post", "115"], ["post#~1", "3"]]));
+    let key = json!({ "TableName": "Flat", "Key": { "pk": { "S": "post#~1" } } });
+    past(&data, Operation::DeleteItem, key);
+    let (code, report) = heatsink(&data, &["back", "Flat", "--all"]);
+    assert_eq!(code, 0, "{report}");
+    assert_eq!(stored(&data), json!([["post", "115"]]));
+    let key = &heatsink(&data, &["status", "Flat"]).1["keys"][0];
+    assert_eq!((&key["shards"], &key["counter"]), (&json!(1), &Json::Null));
+}
+
+/// What lies under the physical keys of the table without sort key, and what is counted there.
+fn stored(data: &Path) -> Json {
+    let mut rows: Vec<(String, String)> =
+        past(data, Operation::Scan, json!({ "TableName": "Flat" }))["Items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|item| {
+                Some((item["pk"]["S"].as_str()?.to_owned(), item["likes"]["N"].as_str()?.to_owned()))
+            })
+            .collect();
+    rows.sort();
+    json!(rows)
 }
 
 #[test]
@@ -118,8 +157,22 @@ fn counter(shards: u16) -> WantedLayout {
     WantedLayout { counter: Some(vec!["n".to_owned()]), ..shards.into() }
 }
 
+/// How many other items the key has where a fold is to last.
+const OTHERS: usize = 20;
+
 /// Requests for the item `a` of the key `post`.
 impl Town {
+    /// Adds to one number after the other of the items that make a fold last.
+    fn add_to_others(&self, adds: usize) {
+        for add in 0..adds {
+            let body = json!({
+                "TableName": "Scores", "Key": { "pk": { "S": "post" }, "sk": { "S": format!("b{:02}", add % OTHERS) } },
+                "UpdateExpression": "ADD n :n", "ExpressionAttributeValues": { ":n": { "N": "1" } },
+            });
+            self.call(add / OTHERS % 3, Operation::UpdateItem, &body).unwrap();
+        }
+    }
+
     fn write(&self, gateway: usize, expression: &str, number: i64) -> Result<Json, Error> {
         let body = json!({
             "TableName": "Scores", "Key": { "pk": { "S": "post" }, "sk": { "S": "a" } }, "UpdateExpression": expression,
@@ -188,4 +241,47 @@ fn gateways_widen_a_counter_that_they_are_asked_for() {
         .map(|item| (item["pk"]["S"].as_str().unwrap().to_owned(), item["n"]["N"].clone()))
         .collect();
     assert_eq!(parts, BTreeMap::from([("post".to_owned(), json!("9"))]));
+}
+
+#[test]
+fn gateways_narrow_a_counter_while_clients_add_and_read() {
+    let town = Town::new(RULES);
+    let _carried = town.carry();
+    town.ask("post", counter(7), 1);
+    assert_eq!(town.ended("post").0, EndedAs::Moved);
+    town.add_to_others(OTHERS * 14);
+    let total = Cell::new(0);
+    for (asked, wanted) in [(2, counter(3)), (3, 1.into())] {
+        let left = wanted.shards;
+        town.ask_at("post", wanted, asked, 200);
+        let reads = Cell::new(0);
+        let ended = town.until("the end", || {
+            total.set(total.get() + 1);
+            reads.set(reads.get() + 1);
+            town.write(reads.get() % 3, "ADD n :n", 1).unwrap();
+            let sum = json!(total.get().to_string());
+            for gateway in 0..3 {
+                assert_eq!(town.sum(gateway), sum);
+            }
+            for shown in town.shown(reads.get() % 3) {
+                let item = |sort: &str| {
+                    let items = shown.as_array().unwrap();
+                    items.iter().find(|item| item["sk"]["S"] == sort).unwrap()["n"]["N"].clone()
+                };
+                assert_eq!((item("a"), item("b00"), item("b19")), (sum.clone(), json!("14"), json!("14")));
+            }
+            town.intent("post")?
+                .ended
+                .filter(|_| town.intent("post").is_some_and(|one| one.request.asked == asked))
+        });
+        assert_eq!(ended.how, EndedAs::Moved, "{}", ended.text);
+        assert!(reads.get() > 5, "{} rounds of reads", reads.get());
+        assert_eq!(town.shards("post"), left);
+        let record = town.record("post").unwrap();
+        assert_eq!((record.since, record.settled), (0, true), "no item lies elsewhere");
+        assert_eq!(town.lies("post").len(), usize::from(left), "no other fragment is left");
+    }
+    // It is an item as any other.
+    town.write(1, "SET n = n + :n", 1).unwrap();
+    assert_eq!(town.sum(2), json!((total.get() + 1).to_string()));
 }

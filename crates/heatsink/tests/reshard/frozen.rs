@@ -19,9 +19,9 @@ const RULES: &str =
     "[fence]\nlease = \"2s\"\nheartbeat = \"400ms\"\npoll = \"50ms\"\nstraggler = \"100ms\"\n";
 
 /// A store before which layouts are frozen when a run writes the record of PREPARE.
-struct Freezes {
-    raw: Arc<dyn Store>,
-    changer: Changer,
+pub(super) struct Freezes {
+    pub(super) raw: Arc<dyn Store>,
+    pub(super) changer: Changer,
 }
 
 impl Store for Freezes {

@@ -245,22 +245,26 @@ fn a_gateway_carries_out_what_the_command_asks_for_of_a_value() {
     let (code, error) = run(&["start"], &["--shards", "4"]);
     assert!(code == 69 && error.to_string().contains("--here"), "{code} {error}");
 
-    // A gateway of a build that carries out reshards of keys alone.
+    // A gateway of a build that carries out reshards of keys alone: the registration of this one
+    // without what such a build does not write.
     let gateway = town.gateway();
     let of_gateways = json!({
         "TableName": "heatsink.registry", "KeyConditionExpression": "pk = :g", "ExpressionAttributeValues": { ":g": { "S": "gateways" } },
     });
     let mut older = town.past(Operation::Query, &of_gateways)["Items"][0].clone();
     assert_eq!(older.as_object_mut().unwrap().remove("carries_values"), Some(json!({ "BOOL": true })));
+    let id = older["sk"]["S"].as_str().unwrap().to_owned();
+    older.as_object_mut().unwrap().remove("seal");
+    older["sk"]["S"] = json!("older");
     let put = json!({ "TableName": "heatsink.registry", "Item": older });
     town.past(Operation::PutItem, &put);
+    drop(gateway);
+    assert_eq!(town.run(&["gateways", "--remove", &id]).0, 0);
     let (code, error) = run(&["start"], &["--shards", "4"]);
     assert!(code == 69 && error.to_string().contains("older version"), "{code} {error}");
     assert_eq!(town.reshard(&["status"]).1["reshards"], json!([]), "nothing was written");
     let newer = town.gateway();
-    drop(gateway);
-    let id = older["sk"]["S"].as_str().unwrap();
-    assert_eq!(town.run(&["gateways", "--remove", id]).0, 0);
+    assert_eq!(town.run(&["gateways", "--remove", "older"]).0, 0);
 
     // It carries nothing out for now.
     newer.signal("STOP");

@@ -15,14 +15,14 @@ use crate::reload::{GENERATION, REFUSED, until};
 const SECRETS: [&str; 4] = ["canary-secret-a", "canary-secret-b", "canary-former", "canary/token=="];
 
 /// A client's key: id, secret, session token.
-type Key = (&'static str, &'static str, Option<&'static str>);
+pub type Key = (&'static str, &'static str, Option<&'static str>);
 
-const ALL: Key = ("all", SECRETS[0], None);
+pub const ALL: Key = ("all", SECRETS[0], None);
 const FORMER: Key = ("all", SECRETS[2], None);
-const TEAM: Key = ("team", SECRETS[1], Some(SECRETS[3]));
+pub const TEAM: Key = ("team", SECRETS[1], Some(SECRETS[3]));
 
 /// A folder with rules and the files of their secrets.
-fn folder(name: &str, rules: &str) -> (PathBuf, String) {
+pub fn folder(name: &str, rules: &str) -> (PathBuf, String) {
     let folder = scratch(name);
     for (file, secret) in ["a", "b", "former", "token"].into_iter().zip(SECRETS) {
         std::fs::write(folder.join(file), format!("{secret}\n")).unwrap();
@@ -33,7 +33,7 @@ fn folder(name: &str, rules: &str) -> (PathBuf, String) {
     (folder, file.to_str().unwrap().to_owned())
 }
 
-const RULES: &str = "[[rule]]\ntable = \"board\"\nstrategy = \"calculated\"\nshards = 4\n\
+pub const RULES: &str = "[[rule]]\ntable = \"board\"\nstrategy = \"calculated\"\nshards = 4\n\
     [[client]]\nid = \"all\"\nsecret_file = \"a\"\nformer_secret_file = \"former\"\n\
     [[client]]\nid = \"team\"\nsecret_file = \"b\"\nsession_token_file = \"token\"\ntables = [\"scores\", \"board\"]\nkeys = \"team1#*\"\n";
 
@@ -65,11 +65,11 @@ fn signed(operation: &str, body: &str, (id, secret, token): Key) -> Vec<u8> {
     .into_bytes()
 }
 
-fn ask(server: &Server, operation: &str, body: &str, key: Key) -> (u16, String) {
+pub fn ask(server: &Server, operation: &str, body: &str, key: Key) -> (u16, String) {
     send(&server.address(), &signed(operation, body, key))
 }
 
-fn refused(answer: (u16, String), code: &str) {
+pub fn refused(answer: (u16, String), code: &str) {
     assert_eq!(answer.0, 400, "{}", answer.1);
     assert!(answer.1.contains(code), "{}", answer.1);
 }

@@ -6,6 +6,7 @@
 
 mod admin;
 mod bad_input;
+mod certified;
 mod clients;
 mod data;
 mod ending;
@@ -14,6 +15,7 @@ mod heatmap;
 mod life;
 mod observed;
 mod operator_socket;
+mod pauses;
 mod process;
 mod record;
 mod recorded;
@@ -22,6 +24,8 @@ mod reload;
 mod secured;
 #[cfg(feature = "top")]
 mod top;
+mod torn;
+mod unfit;
 mod upstream;
 mod watch;
 

@@ -1,29 +1,30 @@
-//! TLS of the process: its flags and files, and certificates that are replaced under load.
+//! TLS of the process: its flags and files.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair, SanType};
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::process::{Server, post, run, scratch};
 
 /// A CA, and the files of a server's certificate by it.
-struct Files {
-    ca: CertifiedIssuer<'static, KeyPair>,
-    dir: PathBuf,
+pub struct Files {
+    pub ca: CertifiedIssuer<'static, KeyPair>,
+    pub dir: PathBuf,
 }
 
+pub type Stream = StreamOwned<ClientConnection, TcpStream>;
+
 impl Files {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -33,12 +34,12 @@ impl Files {
         files
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
     /// Another certificate with another key, in the same files.
-    fn renew(&self) {
+    pub fn renew(&self) {
         let key = KeyPair::generate().unwrap();
         let cert = CertificateParams::new(vec!["localhost".to_owned(), "store.example".to_owned()]).unwrap();
         let cert = cert.signed_by(&key, &self.ca).unwrap();
@@ -47,31 +48,45 @@ impl Files {
         std::fs::set_permissions(self.path("key.pem"), PermissionsExt::from_mode(0o600)).unwrap();
     }
 
-    fn flags(&self) -> [String; 4] {
+    pub fn flags(&self) -> [String; 4] {
         let path = |name| self.path(name).display().to_string();
         ["--tls-cert".to_owned(), path("cert.pem"), "--tls-key".to_owned(), path("key.pem")]
     }
 
-    fn start(&self, more: &[&str]) -> Server {
+    pub fn start(&self, more: &[&str]) -> Server {
         let flags = self.flags();
         let flags: Vec<&str> = flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
         Server::start(&flags)
     }
 
     /// A connection that trusts the CA.
-    fn connect(&self, address: &str) -> StreamOwned<ClientConnection, TcpStream> {
+    fn connect(&self, address: &str) -> Stream {
+        self.connect_as(address, None)
+    }
+
+    /// The same, of a client that shows a certificate with this name, by that CA.
+    pub fn connect_as(&self, address: &str, shown: Option<(&Issuer<'_, KeyPair>, &str)>) -> Stream {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(self.ca.pem().as_bytes()).unwrap()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            .with_root_certificates(roots);
+        let config = match shown {
+            None => config.with_no_client_auth(),
+            Some((ca, name)) => {
+                let (key, mut params) = (KeyPair::generate().unwrap(), CertificateParams::default());
+                params.subject_alt_names = vec![SanType::URI(name.try_into().unwrap())];
+                let cert = params.signed_by(&key, ca).unwrap();
+                let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+                config.with_client_auth_cert(vec![cert.der().clone()], key).unwrap()
+            }
+        };
         let session = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
         StreamOwned::new(session, TcpStream::connect(address).unwrap())
     }
 
-    fn ask(&self, address: &str) -> String {
+    pub fn ask(&self, address: &str) -> String {
         let mut stream = self.connect(address);
         stream.write_all(&post("DynamoDB_20120810.ListTables", b"{}")).unwrap();
         let mut answer = String::new();
@@ -80,12 +95,12 @@ impl Files {
     }
 }
 
-fn address(server: &Server) -> String {
+pub fn address(server: &Server) -> String {
     server.endpoint().trim_start_matches("https://").to_owned()
 }
 
 /// Why the server does not start.
-fn refused(flags: &[String], more: &[&str]) -> String {
+pub fn refused(flags: &[String], more: &[&str]) -> String {
     let flags = flags.iter().map(String::as_str).chain(more.iter().copied());
     let args: Vec<&str> = ["serve", "--listen", "127.0.0.1:0"].into_iter().chain(flags).collect();
     let output = run(&args);
@@ -94,7 +109,7 @@ fn refused(flags: &[String], more: &[&str]) -> String {
     said
 }
 
-fn mode(path: &Path, mode: u32) {
+pub fn mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
@@ -163,76 +178,6 @@ fn beyond_loopback_goes_with_clients_that_show_who_they_are_or_if_it_is_wanted()
         command.args(["serve", "--output", "json", "--listen", "0.0.0.0:0"]).args(&flags).args(more);
         assert_eq!(Server::of(&mut command).stop("TERM").0, Some(0));
     }
-    std::fs::remove_dir_all(&files.dir).unwrap();
-}
-
-#[test]
-fn certificates_are_replaced_under_load_and_no_request_fails_or_waits() {
-    let files = Files::new("tls-renewed");
-    let server = files.start(&[]);
-    let address = address(&server);
-    let over = AtomicBool::new(false);
-    let shown = |stream: &StreamOwned<ClientConnection, TcpStream>| {
-        stream.conn.peer_certificates().unwrap()[0].as_ref().to_vec()
-    };
-    let request = String::from_utf8(post("DynamoDB_20120810.ListTables", b"{}")).unwrap();
-    let request = request.replacen("connection: close\r\n", "", 1);
-    let (answered, longest) = std::thread::scope(|scope| {
-        let asking: Vec<_> = (0..4)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut stream = files.connect(&address);
-                    let (mut answered, mut longest) = (0_u32, Duration::ZERO);
-                    while !over.load(Ordering::Relaxed) {
-                        let begun = Instant::now();
-                        stream.write_all(request.as_bytes()).unwrap();
-                        let mut byte = [0];
-                        let mut read = Vec::new();
-                        while !read.ends_with(b"}") {
-                            assert_eq!(stream.read(&mut byte).unwrap(), 1);
-                            read.push(byte[0]);
-                        }
-                        longest = longest.max(begun.elapsed());
-                        answered += 1;
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
-                    (answered, longest)
-                })
-            })
-            .collect();
-        let mut before = Vec::new();
-        for generation in 2..6_u32 {
-            files.renew();
-            server.signal("HUP");
-            let begun = Instant::now();
-            while server.metric("heatsink_config_generation") < f64::from(generation) {
-                assert!(begun.elapsed() < Duration::from_secs(20));
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            let mut stream = files.connect(&address);
-            stream.write_all(&post("DynamoDB_20120810.ListTables", b"{}")).unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            assert!(!before.contains(&shown(&stream)), "the old certificate is shown still");
-            before.push(shown(&stream));
-        }
-        // A key that is not the certificate's: nothing is taken.
-        std::fs::write(files.path("key.pem"), KeyPair::generate().unwrap().serialize_pem()).unwrap();
-        server.signal("HUP");
-        let begun = Instant::now();
-        while server.metric("heatsink_config_refused_total") < 1.0 {
-            assert!(begun.elapsed() < Duration::from_secs(20));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        assert!(files.ask(&address).starts_with("HTTP/1.1 200"));
-        over.store(true, Ordering::Relaxed);
-        let all = asking.into_iter().map(|asking| asking.join().unwrap());
-        all.fold((0, Duration::ZERO), |(sum, most), (answered, longest)| (sum + answered, most.max(longest)))
-    });
-    println!("{answered} answered, the longest took {longest:?}");
-    assert!(answered > 100);
-    let (_, log) = server.stop("TERM");
-    assert!(log.contains("it is not the key of the certificate"), "{log}");
     std::fs::remove_dir_all(&files.dir).unwrap();
 }
 

@@ -1,17 +1,43 @@
 //! Keys that gateways move as a group, as in production: an intent is written for each, and the
-//! gateways' runners carry them out.
+//! gateways' runners carry them out; some a command, which may be killed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{Request, ReshardIntent, WantedLayout};
 use heatsink_control::{KeyRecord, REGISTRY, Rules};
 use heatsink_env::Env;
-use heatsink_workers::TableContext;
+use heatsink_store::Store;
+use heatsink_workers::{Here, ReshardReport, TableContext, WorkerError};
 
 use crate::TABLE;
 use crate::network::PAST;
+use crate::reshard::Phases;
 use crate::world::World;
+
+/// One run of `heatsink reshard start --here` for a key, within its own process.
+pub async fn here(
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    rules: Rules,
+    (key, wanted): (&'static str, WantedLayout),
+    phases: Arc<Phases>,
+) -> Result<ReshardReport, WorkerError> {
+    let here = Here::new(Arc::clone(&store), Arc::clone(&env), &rules, "simulated", false);
+    let context = TableContext::read(store, Arc::clone(&env), &rules, TABLE, false).await?;
+    let subject = (key.as_bytes(), context.key_type()).into();
+    let before = context.registry().intent_for(context.id(), subject).await?;
+    if let Some(open) = before.as_ref().filter(|before| before.is_open())
+        && (open.carrier.is_none() || !here.is_left(open).await?)
+    {
+        return Err(WorkerError::Busy("A gateway carries it out".to_owned()));
+    }
+    let layout = context.in_full(key.as_bytes(), &wanted);
+    let (by, asked) = ("simulated".to_owned(), env.unix_millis());
+    let request = Request { layout, rate: 100_000, streams_confirmed: false, by, asked };
+    here.carry(before.as_ref(), ((context.id(), TABLE), subject), request, phases).await
+}
 
 impl World {
     /// Asks for a layout of several keys, bypassing the weather. Returns of how many it was asked now.
@@ -71,6 +97,17 @@ impl World {
                 return false;
             }
             self.clock.sleep(Duration::from_millis(500)).await;
+        }
+    }
+
+    /// Whatever is on its way by the records, somebody asks for.
+    pub async fn nothing_is_left(&self) {
+        let intents = self.intents().await;
+        let is_asked = |key: &[u8]| intents.iter().any(|one| one.is_open() && one.key == key);
+        for record in self.key_records().await {
+            if (record.moves.is_some() || !record.settled) && !is_asked(&record.key) {
+                self.book.fault(format!("nobody goes on with a key that moves: {record:?}"));
+            }
         }
     }
 

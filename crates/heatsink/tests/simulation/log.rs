@@ -22,6 +22,14 @@ impl Log {
         self.lines.lock().unwrap().push(line);
     }
 
+    /// Prints the last lines; all of them, where a seed is replayed.
+    pub fn print_end(&self) {
+        let lines = self.take();
+        let from =
+            if crate::setting("HEATSINK_SEED").is_some() { 0 } else { lines.len().saturating_sub(100) };
+        lines[from..].iter().for_each(|line| println!("{line}"));
+    }
+
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.lines.lock().unwrap())
     }

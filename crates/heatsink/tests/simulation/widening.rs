@@ -1,5 +1,5 @@
-//! The hot key is a counter, or becomes one, and gets more fragments while clients add to it, set
-//! it, delete it and read it. Or it lies in buckets of an hour, and those to come get other numbers
+//! The hot key is a counter, or becomes one, and gets more fragments, or fewer, or becomes whole
+//! again, while clients add to it, set it, delete it and read it. Or it lies in buckets of an hour, and those to come get other numbers
 //! of shards: some items are of this hour, some of the next ones. Runs of `heatsink reshard start`
 //! are killed and stopped at any of their calls; so are gateways.
 //!
@@ -115,6 +115,15 @@ impl Stage {
             let last = counts.len() - 1;
             // Fewer, too.
             counts[last] = 1 + counts[last] % 4;
+        } else {
+            // And back, as far as it goes or less far; and there again.
+            let mut rng = Rng::with_seed(seed.wrapping_add(0xbac_c0de));
+            if rng.bool() {
+                let most = *counts.last().unwrap();
+                let left = if rng.bool() { 1 } else { rng.u16(1..most) };
+                counts.push(left);
+                counts.extend(rng.bool().then(|| left + rng.u16(1..4)));
+            }
         }
         let stage = Stage {
             buckets,
@@ -297,14 +306,15 @@ impl Stage {
     }
 
     fn wanted(&self, count: u16) -> WantedLayout {
-        if self.buckets { count.into() } else { counter(count) }
+        if self.buckets || count == 1 { count.into() } else { counter(count) }
     }
 
     /// One run. Whether the counter has so many fragments then.
     async fn run(&self, count: u16, mishap: Option<Mishap>) -> bool {
         match self.world.reshard(&self.rules, self.wanted(count), &self.phases, mishap).await {
             Some(Ok(ReshardReport { to, moved, .. })) => {
-                if moved > 0 {
+                // Of a counter fragments are, into the items that they are parts of.
+                if moved > 0 && self.buckets {
                     self.world.book.fault(format!("{moved} items were moved"));
                 }
                 to == count

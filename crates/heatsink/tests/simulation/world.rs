@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
+use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::executor::LocalPool;
 use futures::future::{Either, select};
@@ -31,6 +32,7 @@ use heatsink_workers::{
 use serde_json::Value as Json;
 
 use crate::book::Book;
+use crate::carried;
 use crate::clock::{Clock, ProcessEnv};
 use crate::log::Log;
 use crate::network::{Network, PAST};
@@ -38,7 +40,7 @@ use crate::process::{Alive, Process};
 use crate::reshard::{Mishap, Phases};
 
 /// A run that takes more virtual time than this hangs.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+const LONGEST: Duration = Duration::from_secs(6 * 3600);
 
 pub struct World {
     pub clock: Clock,
@@ -141,7 +143,8 @@ impl World {
         self.log.line(if frozen { "layouts are frozen" } else { "layouts are thawed" });
     }
 
-    /// One run of `heatsink reshard start` for a key, within its own process.
+    /// One run that takes a key to a layout without an intent, within its own process: what carries
+    /// one out, by itself.
     async fn mover(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
@@ -176,7 +179,10 @@ impl World {
                 return;
             }
             let event = self.clock.next().expect("the script waits for nothing");
-            assert!(Duration::from_nanos(self.clock.now().0) < LONGEST, "the script hangs");
+            if Duration::from_nanos(self.clock.now().0) >= LONGEST {
+                self.log.print_end();
+                panic!("the script hangs");
+            }
             event();
         }
     }
@@ -420,7 +426,11 @@ impl World {
         let happens =
             mishap.map(|mishap| self.network.sent(&name, mishap.text, mishap.before, mishap.vanishes));
         let rules = Rules::read("rules", rules).expect("the rules are valid");
-        let run = World::mover(self.network.link(&name), env, rules, (key, wanted), Arc::clone(phases));
+        let (store, phases) = (self.network.link(&name), Arc::clone(phases));
+        let run = match self.carry.get() {
+            true => carried::here(store, env, rules, (key, wanted), phases).boxed(),
+            false => World::mover(store, env, rules, (key, wanted), phases).boxed(),
+        };
         let (mut run, _) = self.within(&process, run);
         let happened = match happens {
             None => false,

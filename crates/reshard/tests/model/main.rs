@@ -32,6 +32,8 @@ mod world;
 
 mod coordinators;
 mod counters;
+mod counters_back;
+mod narrowing;
 mod one_item;
 mod reserve;
 mod steps;

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyAttributes, KeyValue, TableSchema, Value};
+use heatsink_dynamo::{
+    AttributeDefinition, IndexSchema, KeyAttributes, KeyValue, Number, TableSchema, Value,
+};
 use heatsink_layout::{Layout, Slot, SortKey, Table, Unplaced};
 
 use crate::context::PlanContext;
@@ -41,7 +43,7 @@ pub(crate) fn with_sort<T>(sort: Option<&Key>, then: impl FnOnce(Option<SortKey<
     }
 }
 
-/// The physical key of a logical key in a slot; numbers are never sharded.
+/// The physical key of a logical key in a slot.
 ///
 /// # Errors
 /// [`Unplaced`] where the key is too long for the slot.
@@ -53,7 +55,15 @@ pub(crate) fn physical(table: &Table, layout: &Layout, logical: &Key, slot: Slot
             KeyValue::S(format!("{}{text}{}", affixes.before, affixes.after).into())
         }
         KeyValue::B(bytes) => KeyValue::B(affixes(bytes)?.around(bytes).into()),
-        KeyValue::N(number) => KeyValue::N(*number),
+        KeyValue::N(number) => {
+            let text = number.to_string();
+            let affixes = affixes(text.as_bytes())?;
+            if affixes.is_empty() {
+                return Ok(logical.clone());
+            }
+            let physical = format!("{text}{}", affixes.after);
+            KeyValue::N(Number::parse(&physical).map_err(|_| Unplaced::NoRoom(text))?)
+        }
     })
 }
 

@@ -59,7 +59,7 @@ type Found = HashMap<Identity, Parts>;
 impl Fold {
     /// Of items of any collections. `shown` says of a declared number whether the page shows or
     /// tests it; `None` if it does so with none.
-    pub(super) fn by_keys(
+    pub(crate) fn by_keys(
         table: &Arc<Table>,
         request: &Request<'_>,
         base_too: bool,
@@ -73,7 +73,8 @@ impl Fold {
             name: request.get("TableName").unwrap_or(b"null").to_vec(),
             consistent: request.get("ConsistentRead") == Some(b"true"),
             report: request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec),
-            base_too,
+            // The page's base fragments may have been read before a fold, and the others after it.
+            base_too: base_too || table.key_layouts().any_narrows(),
         };
         (!counters.is_empty()).then(|| Fold { table: Arc::clone(table), counters, by })
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::expression::{Bindings, Fresh, Projection};
 use heatsink_dynamo::json::{self, Malformed, Object};
-use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_dynamo::{AttributeDefinition, Code, Error, Operation};
 use heatsink_layout::{Slot, Table};
 
 use crate::answer::unreadable;
@@ -86,6 +86,24 @@ impl FromTable {
         self.found.entry(identity.clone()).or_default().found.push(found);
     }
 
+    /// Takes what was found of the items and fragments under these physical keys.
+    ///
+    /// # Errors
+    /// [`Malformed`] for what is no key of the table.
+    pub(super) fn take_under(&mut self, keys: &[Bytes]) -> Result<Vec<(Identity, Slot, Bytes)>, Malformed> {
+        let (Some(table), mut taken) = (&self.table, Vec::new()) else { return Ok(Vec::new()) };
+        for key in keys {
+            let (identity, slot) = identity::stored(table, key)?;
+            let found = self.found.get_mut(&identity).map(|parts| &mut parts.found);
+            if let Some((found, at)) =
+                found.and_then(|found| found.iter().position(|(own, _)| *own == slot).map(|at| (found, at)))
+            {
+                taken.push((identity, slot, found.swap_remove(at).1));
+            }
+        }
+        Ok(taken)
+    }
+
     /// Reads consistently, whatever the client asked for.
     pub(crate) fn consistently(&mut self) {
         self.options.retain(|(name, _)| *name != "ConsistentRead");
@@ -153,11 +171,21 @@ impl Fetch {
         self.tables.first()?.parts(identity)
     }
 
-    /// Reads until all is read.
+    /// Reads until all is read; counters of which fragments are folded meanwhile as they are at one
+    /// moment.
     ///
     /// # Errors
-    /// Those of [`round`](Self::round).
+    /// Those of [`round`](Self::round); `ServiceUnavailable` where folds come between all the time.
     pub(crate) async fn read_all(&mut self, calls: &mut dyn Calls) -> Result<(), Error> {
+        let lost = self.take_folded().map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
+        if lost.iter().all(Vec::is_empty) {
+            return self.read_pending(calls).await;
+        }
+        self.read_beside_folds(&lost, calls).await
+    }
+
+    /// Reads until nothing is pending.
+    pub(super) async fn read_pending(&mut self, calls: &mut dyn Calls) -> Result<(), Error> {
         while self.round(calls).await? {}
         Ok(())
     }
@@ -270,9 +298,14 @@ impl Fetch {
 
 /// The options of a read that shows the primary key alone, as it is now.
 pub(crate) fn key_only(table: &Table) -> Vec<(&'static str, Vec<u8>)> {
+    key_and(table, &[])
+}
+
+/// The options of a read that shows the primary key and these attributes, as they are now.
+pub(crate) fn key_and(table: &Table, attributes: &[AttributeDefinition]) -> Vec<(&'static str, Vec<u8>)> {
     let mut fresh = Fresh::avoiding(&Bindings::default());
     let mut projection = Projection::default();
-    for name in table.key.names() {
+    for name in table.key.names().chain(attributes.iter().map(|attribute| &*attribute.name)) {
         projection.add_root(name);
     }
     let text = quoted(&projection.render(&mut fresh));

@@ -12,7 +12,7 @@
 //! | `Moving` | reads both slots (`read`) | is `One`: the phase of the move says which, and what comes first (`moving`) |
 //!
 //! Front ends: `point` (GetItem, PutItem, UpdateItem, DeleteItem), `batch`, `transact`. Steps of a
-//! read beneath them: `fetch`, `fold`, `shown` (projection), `wanted` and `read` (all of them in
+//! read beneath them: `fetch`, `beside_folds`, `fold`, `shown` (projection), `wanted` and `read` (all of them in
 //! order); in transactions `added`. PartiQL's writes are placed by the same context
 //! (`partiql::keys`).
 //!
@@ -20,6 +20,7 @@
 
 pub(crate) mod added;
 pub(crate) mod batch;
+mod beside_folds;
 pub(crate) mod fetch;
 mod fold;
 pub(crate) mod only;

@@ -169,5 +169,9 @@ pub(crate) fn in_store_words(error: Error) -> Finish {
 /// Whether a refusal is of an empty key, and of nothing else.
 pub(crate) fn of_empty_key(refused: &Error) -> bool {
     let message = refused.message.as_deref().unwrap_or_default();
-    message.contains("empty ") && !message.contains("Expression")
+    // The last two: where the key is a number.
+    ["empty ", "does not match the schema", "Type mismatch for key"]
+        .iter()
+        .any(|words| message.contains(words))
+        && !message.contains("Expression")
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Placement, Table};
 
@@ -28,6 +29,9 @@ use crate::refusal::Unplanned;
 use crate::request::{Request, malformed, quoted};
 use crate::tables::table_name;
 use crate::{Answer, Calls, preflight};
+
+/// The most that an answer of BatchGetItem holds (AWS API reference, `BatchGetItem`).
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The plan of a GetItem; `body` is the request for the first slot, where `located` says that the
 /// item may lie in others too.
@@ -165,12 +169,14 @@ impl Read {
         if self.tables.iter().any(Wanted::moves) {
             self.read_moving(&mut fetch, calls).await?;
         }
-        if self.operation == Operation::GetItem {
+        if self.operation == Operation::GetItem || fetch.reads_folded() {
             fetch.read_all(calls).await?;
-            self.item(&fetch)
         } else {
             fetch.round(calls).await?;
-            self.responses(&fetch)
+        }
+        match self.operation {
+            Operation::GetItem => self.item(&fetch),
+            _ => self.responses(&fetch),
         }
     }
 
@@ -211,13 +217,20 @@ impl Read {
         Ok(Bytes::from(answer.finish()))
     }
 
-    /// The answer of BatchGetItem. An item of which a key was left unread is unread as a whole.
+    /// The answer of BatchGetItem. An item of which a key was left unread is unread as a whole. So
+    /// are those beyond what an answer holds: the store counts what it is asked for, and an item may
+    /// be put together from several answers.
     fn responses(&self, fetch: &Fetch) -> Result<Bytes, Error> {
         let broken = |Malformed| unreadable(Operation::BatchGetItem);
         let (mut responses, mut unprocessed) = (Object::new(), Object::new());
+        let mut bytes = 0;
         for (wanted, from) in self.tables.iter().zip(&fetch.tables) {
             let name = json::string(&from.name).map_err(broken)?;
-            let mut items: Vec<Vec<u8>> = from.plain.iter().map(|item| item.to_vec()).collect();
+            let mut items: Vec<Vec<u8>> = Vec::new();
+            for item in &from.plain {
+                bytes += scan_item(item, []).map_err(broken)?.bytes;
+                items.push(item.to_vec());
+            }
             let mut left: Vec<&[u8]> = Vec::new();
             match &from.table {
                 None => left.extend(from.pending.iter().map(|key| &**key)),
@@ -227,8 +240,15 @@ impl Read {
                     for item in &wanted.items {
                         if unread.contains(&item.identity) {
                             left.push(&item.logical);
+                            continue;
+                        }
+                        let Some(shown) = wanted.shown(item, from)? else { continue };
+                        let size = scan_item(&shown, []).map_err(broken)?.bytes;
+                        if bytes > 0 && bytes + size > MOST_BYTES {
+                            left.push(&item.logical);
                         } else {
-                            items.extend(wanted.shown(item, from)?);
+                            bytes += size;
+                            items.push(shown);
                         }
                     }
                 }

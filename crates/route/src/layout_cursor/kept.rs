@@ -7,7 +7,7 @@
 //! be one of before the change or one of after it. So what the attribute says stands in the value
 //! of the partition key as well, before the key itself, for as long as that lasts:
 //! `heatsink:layout=SAID;KEY`. A position that comes back with neither was given out before, or was
-//! made of an item's key.
+//! made of an item's key. Where the partition key is a number there is no room for it.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -88,7 +88,7 @@ fn with_mark(answer: &Bytes, table: &Table, always: bool) -> Result<Bytes, Malfo
         return Ok(answer.clone());
     };
     let Some(value) = json::member(last, &partition.name)? else { return Ok(answer.clone()) };
-    // No layout moves the items of a number.
+    // A number holds no text: a position that comes back bare is refused meanwhile.
     if partition.key_type == KeyType::N {
         return Ok(answer.clone());
     }

@@ -228,6 +228,9 @@ impl Changes {
             (TermKind::Value(_), KeyValue::S(text)) => {
                 self.text.insert(term.span.start, (term.span.clone(), quoted(text)));
             }
+            (TermKind::Value(_), KeyValue::N(number)) => {
+                self.text.insert(term.span.start, (term.span.clone(), number.to_string()));
+            }
             _ => return Err(Error::internal("A key stands in a statement in a form that no key has")),
         }
         Ok(())

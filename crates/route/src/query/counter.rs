@@ -23,6 +23,11 @@ pub(super) fn fold(query: &Query<'_>, layout: &Layout) -> Result<Option<Fold>, U
     if counters.is_empty() || layout.shards <= 1 {
         return Ok(None);
     }
+    if query.schema.key_layouts().any_narrows() {
+        return Ok(Fold::by_keys(query.schema, query.request, true, |name| {
+            counters.iter().any(|shown| shown == name)
+        }));
+    }
     let others = (1..layout.shards).map(Slot::shard);
     let others = others.map(|slot| physical(query.schema, layout, &query.partition, slot));
     let partitions = others.collect::<Result<_, _>>()?;

@@ -7,7 +7,7 @@ use heatsink_route::Router;
 use heatsink_testkit::{Step, Stepped};
 use serde_json::{Value, json as value};
 
-use super::{assigned, counters, get, votes};
+use super::{Store, assigned, counters, get, votes};
 
 #[test]
 fn a_counter_is_the_sum_of_its_fragments() {
@@ -156,4 +156,24 @@ fn a_scan_that_meets_fragments_only_asks_for_more_from_round_to_round() {
     assert_eq!(json(&answer)["Items"], value!([{ "pk": { "S": "b" } }]));
     // A client whose first call is throttled tries again itself.
     assert_eq!(asked, [(1, false), (2, true), (4, true)]);
+}
+
+#[test]
+fn a_batch_of_more_than_sixteen_megabytes_comes_in_several_answers() {
+    let names: Vec<String> = (0..60).map(|number| format!("c{number:02}")).collect();
+    let blob = "x".repeat(350_000);
+    let items: Vec<(&str, Value)> =
+        names.iter().map(|name| (&**name, value!({ "n": { "N": "1" }, "blob": { "S": blob } }))).collect();
+    let mut store = Store::with(&items);
+    let key = |name: &String| value!({ "pk": { "S": name } });
+    let mut left = value!({ "Tab": { "Keys": names.iter().map(key).collect::<Vec<_>>() } });
+    let mut answers = Vec::new();
+    while left != value!({}) {
+        let body = value!({ "RequestItems": left });
+        let answer = store.read(&counters(), Operation::BatchGetItem, &body).unwrap();
+        answers.push(answer["Responses"]["Tab"].as_array().unwrap().len());
+        left = answer["UnprocessedKeys"].clone();
+    }
+    // 47 of 350,007 bytes each are 15.7 MB.
+    assert_eq!(answers, [47, 13]);
 }

@@ -18,8 +18,7 @@ const REMEMBERED: u32 = 1440;
 pub(super) const fn answers(operation: Operation) -> bool {
     matches!(
         operation,
-        Operation::DescribeContinuousBackups
-            | Operation::DescribeContributorInsights
+        Operation::DescribeContributorInsights
             | Operation::DescribeEndpoints
             | Operation::DescribeKinesisStreamingDestination
             | Operation::DescribeLimits
@@ -35,9 +34,8 @@ pub(super) const fn answers(operation: Operation) -> bool {
 /// The answer. `address`: host and port of the endpoint.
 ///
 /// # Errors
-/// `ValidationException` for a request that names no table, `ResourceNotFoundException` (of backups
-/// `TableNotFoundException`) for one that is not there, `PolicyNotFoundException` where a policy is
-/// asked for.
+/// `ValidationException` for a request that names no table, `ResourceNotFoundException` for one that
+/// is not there, `PolicyNotFoundException` where a policy is asked for.
 pub(super) fn answer(
     engine: &Engine,
     operation: Operation,
@@ -61,19 +59,6 @@ pub(super) fn answer(
         Operation::ListExports => json!({"ExportSummaries": []}),
         Operation::ListGlobalTables => json!({"GlobalTables": []}),
         Operation::ListImports => json!({"ImportSummaryList": []}),
-        Operation::DescribeContinuousBackups => {
-            let name = existing(engine, request, "TableName", |name| {
-                Error::new(
-                    Code::Other("com.amazonaws.dynamodb.v20120810#TableNotFoundException".to_owned()),
-                    format!("Table not found: {name}"),
-                )
-            });
-            name?;
-            json!({"ContinuousBackupsDescription": {
-                "ContinuousBackupsStatus": "ENABLED",
-                "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
-            }})
-        }
         Operation::DescribeContributorInsights => {
             let mut answer = json!({
                 "TableName": existing(engine, request, "TableName", missing)?,
@@ -100,8 +85,11 @@ pub(super) fn answer(
     })
 }
 
-/// The name of the table that a member names, by name or ARN, if there is one.
-fn existing(
+/// The name of the table that a member names, by name or ARN.
+///
+/// # Errors
+/// `ValidationException` where it names none, `absent` where the table is not there.
+pub(super) fn existing(
     engine: &Engine,
     request: &Json,
     member: &str,

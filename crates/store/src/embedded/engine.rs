@@ -17,6 +17,7 @@ use futures::FutureExt;
 use heatsink_env::Env;
 use rusqlite::OptionalExtension;
 
+use super::backups_table;
 use super::stream_schema;
 use super::synchronous::Synchronous;
 use super::token_table;
@@ -38,6 +39,7 @@ impl Engine {
         let storage = Storage::new(name)?;
         token_table::prepare(storage.conn())?;
         stream_schema::prepare(storage.conn())?;
+        backups_table::prepare(storage.conn())?;
         if let Some(synchronous) = file {
             // The library leaves SQLite's default, FULL.
             storage.conn().pragma_update(None, "synchronous", synchronous.pragma())?;

@@ -9,12 +9,16 @@
 
 mod act;
 mod answer;
+mod backups_table;
+mod continuous_backups;
 mod costly;
 mod describe;
 mod engine;
+mod expiry;
 mod expressions;
 pub(crate) mod file;
 mod key_condition;
+mod one_transaction;
 mod pages;
 mod query_end;
 mod refusal;
@@ -120,6 +124,13 @@ impl Embedded {
         Embedded { region: region.into(), ..self }
     }
 
+    /// Deletes items whose time to live is over, as DynamoDB does: soon, never at once.
+    #[must_use]
+    pub fn expiring(self) -> Self {
+        self.worker.expire();
+        self
+    }
+
     /// Answers operations that the engine does not have.
     fn describe(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         let address = self.address.clone();
@@ -127,9 +138,14 @@ impl Embedded {
             wire::check(operation, &body)?;
             let request: serde_json::Value =
                 serde_json::from_slice(&body).map_err(|why| refusal::unreadable(operation, &why))?;
-            let answer = move |engine: &Engine| match streams::answers(operation) {
-                true => streams::answer(engine, operation, &request),
-                false => describe::answer(engine, operation, &request, &address),
+            let answer = move |engine: &Engine| {
+                if streams::answers(operation) {
+                    streams::answer(engine, operation, &request)
+                } else if continuous_backups::answers(operation) {
+                    continuous_backups::answer(engine, operation, &request)
+                } else {
+                    describe::answer(engine, operation, &request, &address)
+                }
             };
             answer::write(&self.worker.run(body.len(), answer).await??)
         }
@@ -301,7 +317,10 @@ impl Store for Embedded {
 impl Embedded {
     /// Carries a request out; the answer has the engine's own region.
     fn carry_out(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        if describe::answers(operation) || streams::answers(operation) {
+        if describe::answers(operation)
+            || continuous_backups::answers(operation)
+            || streams::answers(operation)
+        {
             return self.describe(operation, body);
         }
         macro_rules! dispatch {

@@ -2,8 +2,7 @@
 //! restart.
 //!
 //! A token is recorded in the same SQLite transaction as its writes, so after a kill either both
-//! exist or neither. The engine library begins and ends a transaction of its own for each request;
-//! while one of ours is open, SQLite's authorizer turns those statements into no-ops.
+//! exist or neither.
 //!
 //! Not here: how tokens are stored, and for how long ([`super::token_table`]).
 
@@ -15,11 +14,11 @@ use dynoxide::types::{self, ConsumedCapacity, Item};
 use dynoxide::{DynoxideError, Result};
 use heatsink_dynamo::json;
 use rusqlite::Connection;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use sha2::{Digest, Sha256};
 
 use super::answer;
 use super::engine::{Engine, drive, table_name};
+use super::one_transaction::in_one;
 use super::token_table::{self, Operation, Units};
 
 /// The longest token. Longer ones the engine refuses.
@@ -197,26 +196,11 @@ impl<'a> Slot<'a> {
     /// Carries out the request and records its token, both or neither.
     fn once<T>(&self, act: impl FnOnce() -> Result<(T, Units)>) -> Result<T> {
         let connection = self.connection();
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        connection.authorizer(Some(without_transactions));
-        let done = act();
-        connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);
-        let done = done.and_then(|(response, units)| {
+        in_one(connection, || {
+            let (response, units) = act()?;
             token_table::record(connection, self.operation, &self.token, &self.request, self.now, &units)?;
-            connection.execute_batch("COMMIT")?;
             Ok(response)
-        });
-        if done.is_err() && !connection.is_autocommit() {
-            connection.execute_batch("ROLLBACK")?;
-        }
-        done
-    }
-}
-
-fn without_transactions(context: AuthContext<'_>) -> Authorization {
-    match context.action {
-        AuthAction::Transaction { .. } => Authorization::Ignore,
-        _ => Authorization::Allow,
+        })
     }
 }
 

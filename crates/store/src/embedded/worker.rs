@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -19,6 +19,7 @@ use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::Env;
 
 use super::engine::Engine;
+use super::expiry::Expiry;
 use super::file::DataFile;
 use super::synchronous::Synchronous;
 
@@ -42,6 +43,8 @@ pub(super) struct Worker {
     /// `None` only while dropping.
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    /// Whether items expire.
+    expires: Arc<AtomicBool>,
 }
 
 impl Worker {
@@ -49,13 +52,15 @@ impl Worker {
     pub(super) fn start(file: Option<(PathBuf, Synchronous)>, env: Arc<dyn Env>) -> Result<Self, Error> {
         let (jobs, todo) = mpsc::channel::<Job>();
         let (report, opened) = mpsc::channel();
+        let expires = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&expires);
         let thread = std::thread::Builder::new()
             .name("embedded-store".to_owned())
             .stack_size(STACK)
             .spawn(move || match DatabaseSource::open(file, env) {
                 Ok((source, engine)) => {
                     let _ = report.send(Ok(()));
-                    work(&source, engine, &todo);
+                    work(&source, engine, &todo, &told);
                 }
                 Err(why) => {
                     let _ = report.send(Err(why));
@@ -65,7 +70,12 @@ impl Worker {
         opened.recv().unwrap_or_else(|_| {
             Err(Error::internal("the embedded store's thread ended while it opened the database"))
         })?;
-        Ok(Worker { jobs: Some(jobs), thread: Some(thread) })
+        Ok(Worker { jobs: Some(jobs), thread: Some(thread), expires })
+    }
+
+    /// Lets items expire from now on.
+    pub(super) fn expire(&self) {
+        self.expires.store(true, Ordering::Relaxed);
     }
 
     /// Runs `job`, of a request of so many bytes, on the database. It runs to its end even if its
@@ -228,15 +238,22 @@ impl Iterator for Jobs<'_> {
     }
 }
 
-fn work(source: &DatabaseSource, engine: Engine, todo: &mpsc::Receiver<Job>) {
+fn work(source: &DatabaseSource, engine: Engine, todo: &mpsc::Receiver<Job>, expires: &AtomicBool) {
     let mut open = Some(engine);
+    let mut expiry = Expiry::default();
     for job in Jobs::new(todo) {
         if open.is_none() {
             open = source.connect().ok();
         }
         // Without a database the job is dropped, and its caller told.
         let Some(engine) = &open else { continue };
-        if catch_unwind(AssertUnwindSafe(|| (job.act)(engine))).is_err() {
+        let act = || {
+            if expires.load(Ordering::Relaxed) {
+                expiry.carry_on(engine);
+            }
+            (job.act)(engine);
+        };
+        if catch_unwind(AssertUnwindSafe(act)).is_err() {
             // Closing this connection lets SQLite roll back what the panic left half done; the next
             // job opens another.
             open = None;

@@ -53,6 +53,47 @@ async fn tools_learn_that_nothing_was_turned_on() {
     }
 }
 
+/// What Terraform and the CDK send for a table with `point_in_time_recovery`.
+#[tokio::test]
+async fn continuous_backups_are_on_once_they_are_turned_on_and_for_that_table_alone() {
+    let store = Embedded::memory().unwrap();
+    table(&store, "game").await;
+    table(&store, "other").await;
+    let described = async |name: &str| {
+        let answer = call(&store, Operation::DescribeContinuousBackups, json!({"TableName": name})).await;
+        answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"].clone()
+    };
+    let set = |specification: serde_json::Value| json!({"TableName": "game", "PointInTimeRecoverySpecification": specification});
+    let on = set(json!({"PointInTimeRecoveryEnabled": true, "RecoveryPeriodInDays": 7}));
+    let answer = call(&store, Operation::UpdateContinuousBackups, on).await;
+    let told = described("game").await;
+    assert_eq!(answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"], told);
+    assert_eq!(
+        (&told["PointInTimeRecoveryStatus"], &told["RecoveryPeriodInDays"]),
+        (&json!("ENABLED"), &json!(7))
+    );
+    assert!(told["EarliestRestorableDateTime"].as_i64() <= told["LatestRestorableDateTime"].as_i64());
+    assert_eq!(described("other").await, json!({"PointInTimeRecoveryStatus": "DISABLED"}));
+    call(&store, Operation::DeleteTable, json!({"TableName": "game"})).await;
+    table(&store, "game").await;
+    assert_eq!(described("game").await, json!({"PointInTimeRecoveryStatus": "DISABLED"}), "another table");
+    for (wrong, at) in [
+        (json!({"TableName": "game"}), "'pointInTimeRecoverySpecification'"),
+        (set(json!({})), "'pointInTimeRecoverySpecification.pointInTimeRecoveryEnabled'"),
+        (
+            set(json!({"PointInTimeRecoveryEnabled": true, "RecoveryPeriodInDays": 36})),
+            "'pointInTimeRecoverySpecification.recoveryPeriodInDays'",
+        ),
+    ] {
+        let error = refused(&store, Operation::UpdateContinuousBackups, wrong).await;
+        assert_eq!(error.code, Code::ValidationException);
+        assert!(error.message.unwrap().contains(at));
+    }
+    let off = set(json!({"PointInTimeRecoveryEnabled": false}));
+    call(&store, Operation::UpdateContinuousBackups, off).await;
+    assert_eq!(described("game").await, json!({"PointInTimeRecoveryStatus": "DISABLED"}));
+}
+
 #[tokio::test]
 async fn a_table_that_is_not_there_is_refused() {
     let store = Embedded::memory().unwrap();

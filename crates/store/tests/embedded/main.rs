@@ -2,6 +2,7 @@
 //! nobody.
 
 mod describe;
+mod expiry;
 mod expressions;
 mod files;
 mod legacy_conditions;
@@ -123,7 +124,7 @@ async fn refusals_are_those_of_dynamodb() {
     assert_eq!(error.message.as_deref(), Some("The parameter cannot be converted to a numeric value: x"));
 
     for operation in
-        [Operation::ExportTableToPointInTime, Operation::CreateBackup, Operation::UpdateContinuousBackups]
+        [Operation::ExportTableToPointInTime, Operation::CreateBackup, Operation::RestoreTableToPointInTime]
     {
         let error = refused(&store, operation, json!({})).await;
         assert_eq!((error.code, error.message), (Code::UnknownOperationException, None));

@@ -17,7 +17,6 @@ mod ask;
 mod made;
 mod report;
 mod reports;
-mod source;
 mod tables;
 
 use std::collections::BTreeSet;
@@ -29,11 +28,11 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Either, join_all, select};
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::key_text;
-use heatsink_control::{Control, Mode, Rules};
+use heatsink_control::{Control, Gateway, Mode, Rules};
 use heatsink_dynamo::KeyType;
 use heatsink_env::Env;
-use heatsink_heat::KeyLoad;
 use heatsink_heat::policy::{Decision, Facts, KeyName, LeftAlone, Policy, Reason};
+use heatsink_heat::{HeatSource, KeyLoad};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -46,7 +45,6 @@ use reports::{Decides, Reports, Together, is_refused};
 use tables::{Asked, ReadFrom, Tables, section};
 
 pub use acts::Acts;
-pub use source::HeatSource;
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_secs(1);
@@ -156,9 +154,12 @@ impl Automatic {
         loads.extend(memory.cold(&loads));
         // Nothing is done for these, and who looks is told that.
         loads.extend(others.into_iter().filter(is_refused));
-        let names_slots = recorded && !loads.is_empty() && self.all_know_slots().await;
+        let looks = recorded && !loads.is_empty();
+        let names_slots = looks && self.all(|one| one.knows_slots).await;
+        let knows_numbers =
+            looks && loads.iter().any(|load| load.is_number) && self.all(|one| one.knows_numbers).await;
         let (store, registry, source) = (&self.store, &self.registry, &*self.source);
-        let from = ReadFrom { store, registry, rules: &rules, source, recorded, names_slots };
+        let from = ReadFrom { store, registry, rules: &rules, source, recorded, names_slots, knows_numbers };
         memory.tables.learn(&from, &loads).await;
         let now = self.registry.env().now();
         let asked = Asked { tables: &memory.tables, rules: &rules, recorded };
@@ -170,10 +171,10 @@ impl Automatic {
         self.act(memory, looked.decisions).await;
     }
 
-    /// Whether no gateway of an older build is there, which would refuse every request on a table
-    /// that has slots by name.
-    async fn all_know_slots(&self) -> bool {
-        let older = self.control.changer().gateways_without(|one| one.knows_slots).await;
+    /// Whether no gateway of an older build is there that does not know something: it would refuse
+    /// every request on a table that has it.
+    async fn all(&self, know: impl Fn(&Gateway) -> bool) -> bool {
+        let older = self.control.changer().gateways_without(know).await;
         older.is_ok_and(|older| older.is_empty())
     }
 

@@ -11,12 +11,12 @@ use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_control::rules::Automatic as Section;
 use heatsink_control::{Mode, Rules};
+use heatsink_dynamo::KeyType;
 use heatsink_env::MonotonicInstant;
-use heatsink_heat::KeyLoad;
 use heatsink_heat::policy::{Facts, KeyFacts, KeyName, Partitions, Reason, Settings};
+use heatsink_heat::{HeatSource, KeyLoad};
 use heatsink_store::Store;
 
-use super::source::HeatSource;
 use crate::key::table_context::TableContext;
 
 /// For so long what is known of a table is used again, also that its keys cannot be resharded.
@@ -39,6 +39,8 @@ pub(super) struct Tables {
     open: BTreeSet<KeyName>,
     /// Whether every gateway knows slots by name.
     names_slots: bool,
+    /// Whether every gateway knows numbers that have shards.
+    knows_numbers: bool,
 }
 
 /// Where tables are read.
@@ -51,6 +53,8 @@ pub(super) struct ReadFrom<'a> {
     pub recorded: bool,
     /// Whether every gateway knows slots by name.
     pub names_slots: bool,
+    /// Whether every gateway knows numbers that have shards.
+    pub knows_numbers: bool,
 }
 
 impl Tables {
@@ -59,7 +63,7 @@ impl Tables {
         if loads.is_empty() {
             return;
         }
-        self.names_slots = from.names_slots;
+        (self.names_slots, self.knows_numbers) = (from.names_slots, from.knows_numbers);
         let now = from.registry.env().now();
         let before = std::mem::take(&mut self.open);
         if from.recorded {
@@ -156,7 +160,7 @@ impl Facts for Asked<'_> {
         };
         let settings = settings(section, context);
         let mut facts = match &load.index {
-            None => of_key(context, &load.key, settings, self.tables.names_slots),
+            None => of_key(context, &load.key, settings, self.tables),
             Some(index) => of_value(context, index, &load.key, settings),
         };
         if self.tables.open.contains(&KeyName::of(load)) {
@@ -192,7 +196,7 @@ fn settings(section: &Section, context: &TableContext) -> Settings {
     settings
 }
 
-fn of_key(context: &TableContext, key: &[u8], settings: Settings, names_slots: bool) -> KeyFacts {
+fn of_key(context: &TableContext, key: &[u8], settings: Settings, known: &Tables) -> KeyFacts {
     let record = context.record(key);
     let moves = record.and_then(|record| record.moves.as_ref());
     let layout = context.laid_out(key);
@@ -203,13 +207,15 @@ fn of_key(context: &TableContext, key: &[u8], settings: Settings, names_slots: b
         Some(Reason::Counter)
     } else if context.has_buckets() {
         Some(Reason::Bucket)
+    } else if context.key_type() == KeyType::N && !known.knows_numbers {
+        Some(Reason::NumericKey)
     } else {
         context.has_stream().then_some(Reason::Stream)
     };
     KeyFacts {
         barred,
         slots: (0..layout.shards.max(1)).map(|shard| layout.slot_number(shard)).collect(),
-        names_slots,
+        names_slots: known.names_slots,
         sort_key: context.has_sort_key(),
         local_index: context.has_local_index(),
         ..KeyFacts::whole(settings)

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use heatsink_control::reshard_intent::key_text;
 use heatsink_dynamo::{Error, KeyType};
-use heatsink_layout::{Hash, Layout, MAX_PARTITION_KEY, SortKey, Table, Unplaced};
+use heatsink_layout::{Hash, Layout, MAX_PARTITION_KEY, SortKey, Table, Unplaced, number_codec};
 use serde_json::{Map, Value as Json, json};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
@@ -141,12 +141,13 @@ pub(crate) fn value(bytes: &[u8], key_type: KeyType) -> Json {
     }
 }
 
-/// The bytes of a key's value.
+/// The bytes of a key's value; of a number its canonical text.
 pub(crate) fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
     let text = value.get(key_type.name()).and_then(Json::as_str).ok_or(NoKey)?;
     match key_type {
         KeyType::B => BASE64.decode(text).map_err(|_| NoKey),
-        _ => Ok(text.as_bytes().to_vec()),
+        KeyType::N => number_codec::canonical(text).map(|text| text.into_owned().into_bytes()).ok_or(NoKey),
+        KeyType::S => Ok(text.as_bytes().to_vec()),
     }
 }
 
@@ -178,8 +179,11 @@ impl Scalar {
 }
 
 /// The number of reserved suffixes that a key ends in: 0 for `game`, 1 for `game#~1`, 2 for
-/// `game#~1#~0`.
+/// `game#~1#~0`. Numbers have one at most.
 pub(crate) fn depth(table: &Table, mut key: &[u8]) -> usize {
+    if table.key.partition.key_type == KeyType::N {
+        return usize::from(table.is_reserved(key));
+    }
     let mut depth = 0;
     while table.is_reserved(key) {
         let Some(end) = key.iter().rposition(|byte| *byte == b'#') else { break };

@@ -2,7 +2,8 @@
 //! the pulls.
 //!
 //! A pull is two transactions, each with a permit of the claim: once another worker has taken over,
-//! nothing that this one sent lands.
+//! nothing that this one sent lands. Of a counter that narrows it reads the fragments that the
+//! counter loses, and has each folded (`fold`).
 
 use std::time::Duration;
 
@@ -14,12 +15,13 @@ use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::Steering;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::Layout;
-use heatsink_reshard::{Moved, Mover, MoverDo, Page, Pull, PullAnswer, PullCall, Pulled, Rules};
+use heatsink_reshard::{Change, Moved, Mover, MoverDo, Page, Pull, PullAnswer, PullCall, Pulled, Rules};
 use serde_json::{Value as Json, json};
 
 use crate::error::WorkerError;
 use crate::key::logical_key::Key;
 use crate::key::place::{Old, Place, Within};
+use crate::key::protocol;
 use crate::key::shares::Share;
 use crate::key::spare::Spare;
 use crate::progress::Progress;
@@ -54,6 +56,8 @@ pub(crate) struct Work<'a> {
     pub key: &'a Key,
     pub from: &'a Layout,
     pub to: &'a Layout,
+    /// Of a counter that narrows fragments are folded, and nothing moves.
+    pub change: Change,
     pub claim: &'a Claim,
     /// The most units of the old partition a second.
     pub rate: u32,
@@ -95,7 +99,7 @@ impl Work<'_> {
                     let units = units(&old.item);
                     mover.spent(env.now(), units, rate);
                     spare.spent(env.now(), f64::from(units));
-                    pulls.push(async move { (place, self.pull(old).await) });
+                    pulls.push(async move { (place, self.bring(old).await) });
                 }
                 // Pulls that are under way end meanwhile, also those of a mover that is paused.
                 MoverDo::Wait { until } => {
@@ -144,10 +148,16 @@ impl Work<'_> {
         }
     }
 
-    /// The next old slot that items may leave.
+    /// Pulls an item, or folds a fragment.
+    async fn bring(&self, old: Old) -> Result<Pulled, WorkerError> {
+        if self.change == Change::Narrow { self.fold(old).await } else { self.pull(old).await }
+    }
+
+    /// The next old slot that items may leave, or whose fragments are folded.
     fn next_slot(&self, after: Option<u16>) -> Option<u16> {
         let mut next = self.from.next_slot(after);
-        while let Some(slot) = next.filter(|slot| self.from.keeps_slot(self.to, *slot)) {
+        while let Some(slot) = next.filter(|slot| !protocol::is_left(self.change, self.from, self.to, *slot))
+        {
             next = self.from.next_slot(Some(slot));
         }
         next
@@ -176,22 +186,21 @@ impl Work<'_> {
         };
         let page = self.key.page(self.registry, &from, start.as_ref(), None).await?;
         let mut rows = Vec::new();
-        let mut last = None;
+        let mut last = Within::End;
         for item in page.items {
-            let sort = self.key.sort(&item)?;
-            last = Some(sort.clone());
-            let to = Key::slot(self.to, &sort);
+            last = match self.key.table.key.sort {
+                Some(_) => Within::Upto(self.key.sort(&item)?),
+                // The only one.
+                None => Within::End,
+            };
+            let to = self.leaves_for(slot, &last);
             // Other items of this slot stay, or have come here by the move.
-            if Key::slot(self.from, &sort) == slot && to != slot {
-                let to = self.key.physical(self.to, to)?;
-                let place = Place { slot, within: Within::Upto(sort) };
-                rows.push((place, Old { item, from: from.clone(), to }));
+            if let Some(to) = to {
+                let (from, to) = (from.clone(), self.key.physical(self.to, to)?);
+                rows.push((Place { slot, within: last.clone() }, Old { item, from, to }));
             }
         }
-        let within = match (page.more, last) {
-            (Some(_), Some(sort)) => Within::Upto(sort),
-            _ => Within::End,
-        };
+        let within = if page.more.is_some() { last } else { Within::End };
         let end = Some(Place { slot, within });
         // The walk is over with the last slot.
         let over =
@@ -199,26 +208,28 @@ impl Work<'_> {
         Ok((Page { rows, end: end.filter(|_| !over) }, page.units))
     }
 
+    /// The slot to which what lies there in that slot goes: of a fragment that of the base fragment.
+    fn leaves_for(&self, slot: u16, at: &Within) -> Option<u16> {
+        match at {
+            _ if self.change == Change::Narrow => Some(0),
+            Within::Upto(sort) => {
+                let to = Key::slot(self.to, sort);
+                (Key::slot(self.from, sort) == slot && to != slot).then_some(to)
+            }
+            // Items without sort key do not move.
+            Within::End => None,
+        }
+    }
+
     /// Brings one item to its new physical key.
     async fn pull(&self, old: Old) -> Result<Pulled, WorkerError> {
         let Old { item, from, to } = &old;
         let mut pull = Pull::of(item.clone(), Rules::ALL);
         let partition = &self.key.table.key.partition.name;
-        let check = |physical: &Json| {
-            json!({ "ConditionCheck": {
-                "TableName": self.key.table.name, "Key": self.key.primary(physical, item), "ConditionExpression": "attribute_exists(#p)",
-                "ExpressionAttributeNames": { "#p": partition },
-            } })
-        };
+        let check = |physical: &Json| self.check(physical, item, "attribute_exists(#p)");
         loop {
             let answer = match pull.call() {
-                PullCall::Read => {
-                    let body = json!({
-                        "TableName": self.key.table.name, "Key": self.key.primary(from, item), "ConsistentRead": true,
-                    });
-                    let mut found = self.registry.call_patiently(Operation::GetItem, body).await?;
-                    PullAnswer::Read(Some(found["Item"].take()).filter(|item| !item.is_null()))
-                }
+                PullCall::Read => PullAnswer::Read(self.stored(from, item).await?),
                 PullCall::Copy { item: mut copy, .. } => {
                     copy[partition] = to.clone();
                     let put = json!({ "Put": {
@@ -230,7 +241,7 @@ impl Work<'_> {
                         Sent::Refused(0) => PullAnswer::NewExists,
                         Sent::Refused(_) => PullAnswer::OldGone,
                         // The store looks at its size first, whatever lies there.
-                        Sent::Other(PullAnswer::TooLarge) if self.is_there(to, item).await? => {
+                        Sent::Other(PullAnswer::TooLarge) if self.stored(to, item).await?.is_some() => {
                             PullAnswer::NewExists
                         }
                         Sent::Other(answer) => answer,
@@ -251,12 +262,20 @@ impl Work<'_> {
         }
     }
 
-    /// Whether an item with that physical key exists.
-    async fn is_there(&self, physical: &Json, item: &Json) -> Result<bool, WorkerError> {
+    /// The check of an item, under that physical key.
+    pub(super) fn check(&self, physical: &Json, item: &Json, condition: &str) -> Json {
+        json!({ "ConditionCheck": {
+            "TableName": self.key.table.name, "Key": self.key.primary(physical, item), "ConditionExpression": condition,
+            "ExpressionAttributeNames": { "#p": self.key.table.key.partition.name },
+        } })
+    }
+
+    /// The item as it is stored under that physical key, strongly consistent.
+    pub(super) async fn stored(&self, physical: &Json, item: &Json) -> Result<Option<Json>, WorkerError> {
         let key = self.key.primary(physical, item);
         let body = json!({ "TableName": self.key.table.name, "Key": key, "ConsistentRead": true });
-        let answer = self.registry.call_patiently(Operation::GetItem, body).await?;
-        Ok(answer.get("Item").is_some())
+        let mut answer = self.registry.call_patiently(Operation::GetItem, body).await?;
+        Ok(answer.get_mut("Item").map(Json::take))
     }
 
     /// One transaction under the claim.

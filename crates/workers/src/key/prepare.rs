@@ -142,6 +142,11 @@ impl Reshard {
         self.from.time().is_some()
     }
 
+    /// Whether it is a counter that gets fewer shards, or becomes a whole key.
+    pub fn narrows(&self) -> bool {
+        self.change() == Change::Narrow
+    }
+
     /// Whether its shards have slots by name, or get some.
     pub fn has_slots_by_name(&self) -> bool {
         [&self.from, &self.to].into_iter().any(|layout| !layout.slots().is_empty())
@@ -157,14 +162,13 @@ impl Reshard {
     pub fn counting(&self, pause: Duration) -> impl Future<Output = Result<u64, WorkerError>> + Send + use<> {
         let (registry, key) = (self.registry.clone(), self.key.clone());
         let (from, to) = (self.from.clone(), self.to.clone());
-        // Of a counter that widens, and of buckets, none moves.
-        let moves = self.change() == Change::Move;
+        let change = self.change();
         async move {
             let mut items = 0;
-            for slot in from.slot_numbers().filter(|slot| moves && !from.keeps_slot(&to, *slot)) {
+            for slot in from.slot_numbers().filter(|slot| protocol::is_left(change, &from, &to, *slot)) {
                 items += count(&registry, &key, &from, slot, Some(pause)).await?.items;
             }
-            Ok(moving_of(items, &from, &to))
+            Ok(if change == Change::Narrow { items } else { moving_of(items, &from, &to) })
         }
     }
 
@@ -180,30 +184,43 @@ impl Reshard {
     /// # Errors
     /// The store's.
     pub async fn plan(&self, rate: u32) -> Result<Plan, WorkerError> {
-        let stays = self.change() != Change::Move;
+        let change = self.change();
+        let stays = change != Change::Move;
         let (mut items, mut units) = (0, 0.0);
-        // Of the slots that items may leave.
+        // Of the slots that items may leave, or whose fragments are folded.
         let (mut leaving, mut walked) = (0, 0.0);
-        // Each item of a counter has its base fragment in the first.
-        let read = if stays { 1 } else { usize::from(self.from.shards) };
-        for slot in self.from.slot_numbers().take(read) {
+        for (shard, slot) in self.from.slot_numbers().enumerate() {
+            let is_left = protocol::is_left(change, &self.from, &self.to, slot);
+            // Each item of a counter has its base fragment in the first.
+            let has_items = !stays || shard == 0;
+            if !is_left && !has_items {
+                continue;
+            }
             let counted = count(&self.registry, &self.key, &self.from, slot, None).await?;
-            items += counted.items;
-            units += counted.units;
-            if !self.from.keeps_slot(&self.to, slot) {
+            if has_items {
+                items += counted.items;
+                units += counted.units;
+            }
+            if is_left {
                 leaving += counted.items;
                 walked += counted.units;
             }
         }
-        let to_move = if stays { 0 } else { moving_of(leaving, &self.from, &self.to) };
+        let to_move = match change {
+            Change::Move => moving_of(leaving, &self.from, &self.to),
+            Change::Narrow => leaving,
+            Change::Widen | Change::Step => 0,
+        };
         // A read that may be out of date takes half a unit for each 4 KB.
         let bytes = as_count(units * 8.0 * 1024.0);
         let bytes_to_move = bytes.checked_div(items).unwrap_or(0) * to_move;
         // A put and a check, a check and a delete, each counted twice, and twice the check of a
-        // permit: all by the item's size but the last.
+        // permit: all by the item's size but the last. Of a fold an update of the item, and the
+        // deletion of a fragment, which has its key and numbers alone.
         let kilobytes = bytes.checked_div(items).unwrap_or(0).div_ceil(1024).max(1);
-        let write_units = to_move * (8 * kilobytes + 4);
-        let read_units = if stays { 0 } else { as_count(walked * 4.0) };
+        let write_units =
+            to_move * if change == Change::Narrow { 2 * kilobytes + 4 } else { 8 * kilobytes + 4 };
+        let read_units = as_count(walked * 4.0);
         let bounds = self.announcer.bounds();
         let to = self.chosen().await?;
         Ok(Plan {
@@ -213,7 +230,7 @@ impl Reshard {
             to: self.to.shards,
             from_slots: self.from.slots().to_vec(),
             to_slots: self.to.slots().to_vec(),
-            counter: self.to.counter_attributes().map(<[String]>::to_vec),
+            counter: self.to.counter_attributes().or(self.from.counter_attributes()).map(<[String]>::to_vec),
             phase: self.record.as_ref().and_then(|record| record.moves.as_ref()).map(|moves| moves.phase),
             items,
             to_move,
@@ -233,6 +250,7 @@ impl Reshard {
             point_of_no_return: match self.change() {
                 Change::Widen => "STABLE",
                 Change::Step => "PREPARE",
+                Change::Narrow => "MOVE",
                 Change::Move => "CHECK, or MOVE where there is none",
             },
             time_to_live: self.expires.clone(),
@@ -245,6 +263,8 @@ impl Reshard {
     pub(crate) fn change(&self) -> Change {
         if Moving::widens(&self.from, &self.to) {
             Change::Widen
+        } else if Moving::narrows(&self.from, &self.to) {
+            Change::Narrow
         } else if Moving::steps(&self.from, &self.to).is_some() {
             Change::Step
         } else {

@@ -2,7 +2,7 @@
 
 use heatsink_control::{Awaits, KeyRecord, Move};
 use heatsink_layout::{Layout, Moving, Phase};
-use heatsink_reshard::{Record, Side, State};
+use heatsink_reshard::{Change, Record, Side, State};
 
 use crate::key::survey::Found;
 
@@ -42,7 +42,7 @@ pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record
             KeyRecord { layout: to.clone(), moves: None, settled, ..same }
         }
         State::Stable { settled, .. } => {
-            // Writes that clear the new fragments of a counter may still land under their names,
+            // Writes that clear the other fragments of a counter may still land under their names,
             // and deletes under those of a bucket's new shards: nobody else gets these back.
             let clears = |moves: &Move| {
                 moves.phase > Phase::Reserve && Moving::leaves_items(&before.layout, &moves.to)
@@ -54,14 +54,25 @@ pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record
     }
 }
 
+/// Whether items may leave a slot, or fragments in it are folded.
+pub(crate) fn is_left(change: Change, from: &Layout, to: &Layout, slot: u16) -> bool {
+    match change {
+        Change::Move => !from.keeps_slot(to, slot),
+        Change::Narrow => slot >= to.shards,
+        Change::Widen | Change::Step => false,
+    }
+}
+
 /// What a publication of that state waits for. That calls may land late is the coordinator's
 /// affair.
 ///
-/// From PREPARE on gateways plan for the key under their short lease. PREPARE itself waits for all
-/// longer ones, so those that come after it need not.
-pub(crate) fn awaits(state: State) -> Awaits {
+/// From PREPARE on gateways plan for a key that moves under their short lease. PREPARE itself waits
+/// for all longer ones, so those that come after it need not. For other changes they keep theirs.
+pub(crate) fn awaits(state: State, change: Change) -> Awaits {
     match state {
-        State::Moving { phase, .. } if phase.follows_short_leases() => Awaits::ResultsUnderShortLease,
+        State::Moving { phase, .. } if phase.follows_short_leases() && change == Change::Move => {
+            Awaits::ResultsUnderShortLease
+        }
         _ => Awaits::Results,
     }
 }

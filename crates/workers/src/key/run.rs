@@ -131,8 +131,8 @@ impl Reshard {
         let entry = self.registry.entry(&first.name).await?;
         let record = self.registry.create(entry.as_ref(), &first).await?;
         // Keys that begin beside each other all find no record.
-        let Record { version, created, keys, key_count, .. } = record;
-        if record != (Record { version, created, keys, key_count, ..first.clone() }) {
+        let Record { version, created, keys, tally, .. } = record;
+        if record != (Record { version, created, keys, tally, ..first.clone() }) {
             return Err(WorkerError::Busy(format!(
                 "Table {} was put on record by another process. Run this again",
                 first.name
@@ -185,7 +185,7 @@ impl Run<'_> {
                 Do::Write { record, .. } => self.write(record).await?,
                 Do::Acknowledge { .. } => {
                     let (name, version) = (&self.table.name, self.table.version);
-                    let awaits = protocol::awaits(coordinator.record().state);
+                    let awaits = protocol::awaits(coordinator.record().state, self.reshard.change());
                     let clean = self.reshard.announcer.announce(awaits, name, version).await?;
                     Seen::Acknowledged { clean }
                 }
@@ -378,7 +378,8 @@ impl Run<'_> {
         let Reshard { registry, key, from, to, .. } = self.reshard;
         let (rate, steering, progress) = (self.options.rate, self.steering, self.progress);
         let (claimed, share) = (&claim, &share);
-        let work = Work { registry, key, from, to, claim: claimed, rate, share, steering, progress };
+        let change = self.reshard.change();
+        let work = Work { registry, key, from, to, change, claim: claimed, rate, share, steering, progress };
         let moved = work.run().await?;
         self.moved += moved.items;
         self.named = moved.named.iter().map(ToString::to_string).collect();
@@ -408,6 +409,17 @@ impl Run<'_> {
                 let text =
                     format!("The key {key:?} of table {table} was not moved: {why}. Everything is as it was");
                 Err(if self.found.passing { WorkerError::Busy(text) } else { WorkerError::Stopped(text) })
+            }
+            Outcome::NotFinished(left) if self.reshard.narrows() => {
+                let sort_keys = match self.reshard.key.table.key.sort {
+                    Some(_) => format!(", of items with these sort keys: {}", self.named.join(", ")),
+                    None => String::new(),
+                };
+                Err(WorkerError::Stopped(format!(
+                    "{left} rows of the counter {key:?} of table {table} stay in the shards that it loses{sort_keys}. Either the sum is no number that one item can \
+                     hold: SET it to one. Or another writer has put them there: `heatsink verify {table}` names such rows. The counter works, but reads ask twice. \
+                     Then run this again"
+                )))
             }
             Outcome::NotFinished(left) => Err(WorkerError::Stopped(format!(
                 "{left} items of the key {key:?} of table {table} are too large for a longer key and stay where they are, with these sort keys: {}. The key works, but \

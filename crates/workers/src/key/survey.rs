@@ -10,7 +10,7 @@ use heatsink_control::claim::Claim;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::key_text;
 use heatsink_dynamo::Operation;
-use heatsink_layout::codec::split_shard;
+use heatsink_layout::codec::split_shard_of;
 use heatsink_layout::{Bucket, Layout, Moving};
 use serde_json::{Value as Json, json};
 
@@ -173,7 +173,8 @@ pub(crate) async fn names(
     let bound = if to.time().is_some() { 1 } else { to.slot_bound() };
     let text = |record: &KeyRecord| key_text(&record.key, key.key_type());
     let is_name = |record: &&KeyRecord| {
-        split_shard(&record.key).is_some_and(|(base, slot)| base == key.bytes && slot < bound)
+        split_shard_of(&record.key, key.key_type())
+            .is_some_and(|(base, slot)| base == key.bytes && slot < bound)
     };
     for record in records.iter().filter(is_name) {
         found.in_the_way(|| {
@@ -181,7 +182,7 @@ pub(crate) async fn names(
         });
     }
     let is_shard_of = |record: &&KeyRecord| {
-        let of = split_shard(&key.bytes).filter(|(logical, _)| *logical == &*record.key);
+        let of = split_shard_of(&key.bytes, key.key_type()).filter(|(logical, _)| *logical == &*record.key);
         of.is_some_and(|(_, shard)| shard < record.reserved)
     };
     if let Some(owner) = records.iter().find(is_shard_of) {

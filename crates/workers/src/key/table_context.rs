@@ -172,7 +172,7 @@ impl TableContext {
     /// What a key has without a record of its own: what a rule on record gives it, or one shard; each
     /// in its usual slot, where the key has others now.
     pub fn without_record(&self, key: &[u8]) -> WantedLayout {
-        let layout = self.layouts.of(key);
+        let layout = self.table.by_rule(key);
         let shards = layout.map_or(1, |layout| layout.shards);
         let counter = layout.and_then(|layout| layout.counter_attributes()).map(<[String]>::to_vec);
         let has_others = self.record(key).is_some() && !self.laid_out(key).slots().is_empty();
@@ -181,7 +181,7 @@ impl TableContext {
     }
 
     /// Whether a key holds counters, or is about to.
-    pub fn is_counter(&self, key: &[u8]) -> bool {
+    pub(crate) fn is_counter(&self, key: &[u8]) -> bool {
         self.laid_out(key).counter_attributes().is_some()
     }
 
@@ -213,7 +213,7 @@ impl TableContext {
 
     /// The layout that a key has, or is about to have.
     pub(crate) fn laid_out(&self, key: &[u8]) -> Layout {
-        let of_rule = || self.layouts.of(key).map_or_else(Layout::none, |layout| Layout::clone(layout));
+        let of_rule = || self.table.by_rule(key).map_or_else(Layout::none, |layout| Layout::clone(layout));
         self.record(key).map_or_else(of_rule, |record| match &record.moves {
             Some(moves) => moves.to.clone(),
             None => record.layout.clone(),
@@ -231,6 +231,8 @@ impl TableContext {
         let mut wanted = wanted.clone();
         let has = self.laid_out(key);
         match (&mut wanted.counter, has.counter_attributes()) {
+            // With one shard it is the key as it was.
+            (counter, Some(_)) if wanted.shards == 1 => *counter = None,
             (None, Some(own)) if wanted.by.is_none() => wanted.counter = Some(own.to_vec()),
             (Some(named), Some(own)) if named.is_empty() || alike(named, own) => *named = own.to_vec(),
             _ => {}
@@ -309,7 +311,14 @@ impl TableContext {
         if record.is_none() && self.records.len() >= MAX_KEY_RECORDS {
             return usage(format!("Table {table} has {MAX_KEY_RECORDS} keys on record, which is the most"));
         }
-        if let Some((logical, _)) = self.table.key_layouts().shard(key) {
+        if !self.table.can_have_shards(key) {
+            return usage(format!(
+                "The key {} of table {table} has no room for a shard: a number has, below 10^20 in magnitude and with at most six digits behind \
+                 the point",
+                text(key)
+            ));
+        }
+        if let Some((logical, _)) = self.table.key_layouts().shard(key, self.key_type()) {
             return usage(format!(
                 "{:?} is the physical key of a shard of {:?}, which is on record: reshard that one",
                 text(key),
@@ -318,7 +327,7 @@ impl TableContext {
         }
         let from = match &record {
             Some(record) => record.layout.clone(),
-            None => self.layouts.of(key).map_or_else(Layout::none, |layout| Layout::clone(layout)),
+            None => self.table.by_rule(key).map_or_else(Layout::none, |layout| Layout::clone(layout)),
         };
         let to = match record.as_ref().and_then(|record| record.moves.as_ref()) {
             Some(moves) if !is_wanted(&moves.to, wanted) => {
@@ -382,11 +391,6 @@ fn can_be_sharded(described: &Described) -> Result<(), WorkerError> {
     let table = &schema.name;
     if status != "ACTIVE" && !status.is_empty() {
         return usage(format!("Table {table} is {status}; wait until it is ACTIVE"));
-    }
-    if schema.key.partition.key_type == KeyType::N {
-        return usage(format!(
-            "The partition key of table {table} is a number, and a number has no room for a shard"
-        ));
     }
     Ok(())
 }

@@ -114,7 +114,7 @@ pub(crate) fn can_change(
     if to.shards == 1 && schema.key.sort.is_none() && !is_counter(from) && !is_counter(to) {
         return usage(format!("Table {table} has no sort key: keys of such tables get no other slot"));
     }
-    if to.counter_attributes().is_none() && schema.key.sort.is_none() {
+    if to.counter_attributes().is_none() && schema.key.sort.is_none() && !Moving::narrows(from, to) {
         return usage(format!(
             "Table {table} has no sort key: each of its keys is one item, which cannot lie in several shards. A number in it that is only added to \
              can: say --strategy counter --attribute NAME"
@@ -125,9 +125,9 @@ pub(crate) fn can_change(
     }
     let sharded = format!("The key {key:?} of table {table} has {}", shards(from.shards));
     match (from.counter_attributes(), to.counter_attributes()) {
-        (Some(own), Some(other)) if own == other => usage(format!("{sharded}. {}", never_narrower(own))),
         (Some(own), _) => usage(format!(
-            "The key {key:?} of table {table} is a counter of {}, and becomes nothing else while clients use it. It can only get more shards",
+            "The key {key:?} of table {table} is a counter of {}, and becomes nothing else while clients use it but one with more or fewer shards, or a \
+             whole key: --shards 1",
             own.join(", ")
         )),
         (None, Some(_)) if from.shards > 1 => usage(format!(
@@ -193,16 +193,6 @@ pub(crate) fn part_of_text(schema: &TableSchema, wanted: &WantedLayout) -> Resul
 pub(crate) fn expiring_counters(table: &str) -> String {
     format!(
         "Table {table} has time to live, which would delete counters in parts: turn it off before a key is a counter"
-    )
-}
-
-/// Why a counter keeps its shards, and what can be done instead.
-pub fn never_narrower(attributes: &[String]) -> String {
-    let names = attributes.join(", ");
-    format!(
-        "It is a counter of {names}, whose parts lie in all of them: it never gets fewer, since they would have to be added up while clients add to them. \
-         There is no way back. It costs reads alone, half a unit for each shard. While nobody adds to it, an UpdateItem that SETs {names} to what \
-         was read brings each number into one item"
     )
 }
 

@@ -11,7 +11,7 @@ use heatsink_control::reshard_intent::key_text;
 use heatsink_control::rules::attribute_to_spread;
 use heatsink_control::{KeyTraces, MAX_KEY_RECORDS, MOST_SHARDS, ShardTraces};
 use heatsink_dynamo::{AttributeDefinition, KeyType, TableSchema};
-use heatsink_layout::codec::{is_reserved, is_reserved_with_buckets, split_shard};
+use heatsink_layout::codec::{is_reserved, is_reserved_with_buckets, split_shard, split_shard_of};
 use heatsink_layout::{MAX_VALUE_LAYOUTS, OfIndex, PrimaryKey, SortKey, Table, ValueLayout};
 
 use super::rebuilt::{NotTold, Rebuilt, Told};
@@ -57,7 +57,7 @@ pub(super) async fn read(
                 let sort = context.sort(item)?;
                 let sort = sort.as_ref().map(Scalar::key);
                 if first {
-                    seen.first(&key, sort, item);
+                    seen.first(schema.key.partition.key_type, &key, sort, item);
                 } else {
                     seen.second(&schema.key.partition, &key, sort, item);
                 }
@@ -80,9 +80,10 @@ pub(super) async fn read(
 
 impl Seen {
     /// Notes what is written like a shard.
-    fn first(&mut self, key: &[u8], sort: Option<SortKey<'_>>, item: &Attributes) {
+    fn first(&mut self, key_type: KeyType, key: &[u8], sort: Option<SortKey<'_>>, item: &Attributes) {
         self.items += 1;
-        let why = match (split_shard(key), sort) {
+        let why = match (split_shard_of(key, key_type), sort) {
+            (None, _) if key_type == KeyType::N => None,
             (None, _) if is_reserved_with_buckets(key) && !is_reserved(key) => Some((key, BUCKET)),
             (Some((base, _)), _) if is_reserved_with_buckets(base) && !is_reserved(base) => {
                 Some((base, BUCKET))
@@ -90,7 +91,7 @@ impl Seen {
             (None, _) if is_reserved(key) => Some((key, ESCAPED)),
             (Some((base, _)), None) => Some((base, NO_SORT_KEY)),
             (Some(_), Some(sort)) => {
-                self.keys.see(key, sort);
+                self.keys.see(key, key_type, sort);
                 None
             }
             (None, _) => None,
@@ -119,10 +120,13 @@ impl Seen {
         if let Some(sort) = sort {
             self.keys.see_base(key, sort);
         }
-        let logical = split_shard(key).map_or(key, |(base, _)| base);
+        let logical = split_shard_of(key, partition.key_type).map_or(key, |(base, _)| base);
         let text = String::from_utf8_lossy(logical);
-        let partition =
-            if partition.key_type == KeyType::B { SortKey::B(logical) } else { SortKey::S(&text) };
+        let partition = match partition.key_type {
+            KeyType::S => SortKey::S(&text),
+            KeyType::N => SortKey::N(&text),
+            KeyType::B => SortKey::B(logical),
+        };
         for (index, values) in &mut self.values {
             let Some(value) = bytes(item, &index.attribute) else { continue };
             let (base, shard) = split_shard(&value).unwrap_or((&value, 0));
@@ -147,7 +151,7 @@ impl Seen {
         let looked_at = self.keys.len() + self.values.iter().map(|(_, values)| values.len()).sum::<usize>();
         let chance = if signed { 1.1 } else { CHANCE / u32::try_from(looked_at).map_or(f64::MAX, f64::from) };
         let keys = self.keys.iter().map(|(key, _)| key);
-        let nested: Vec<&[u8]> = keys.filter(|key| self.is_nested(key)).collect();
+        let nested: Vec<&[u8]> = keys.filter(|key| self.is_nested(key, key_type)).collect();
         for (key, traces) in self.keys.iter() {
             let text = key_text(key, key_type);
             let verdict = match nested.contains(&key) {
@@ -173,8 +177,9 @@ impl Seen {
     }
 
     /// Whether a key would be a shard of another one that has shards.
-    fn is_nested(&self, key: &[u8]) -> bool {
-        split_shard(key).is_some_and(|(base, _)| self.keys.iter().any(|(other, _)| other == base))
+    fn is_nested(&self, key: &[u8], key_type: KeyType) -> bool {
+        split_shard_of(key, key_type)
+            .is_some_and(|(base, _)| self.keys.iter().any(|(other, _)| other == base))
     }
 }
 

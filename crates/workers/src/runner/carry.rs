@@ -1,25 +1,17 @@
-//! Carries intents out: claims each, has its work done, and writes meanwhile how far it is and reads
-//! what the operator wants now.
+//! Carries intents out in a gateway: claims each, has its work done, and writes what came of it.
 //!
 //! Not here: the work itself (`work`), which intent is taken (`choice`).
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use futures::future::{Either, join, join_all, select};
-use heatsink_control::reshard_intent::{Carrier, Ended, EndedAs, ReshardIntent, key_brief};
-use heatsink_dynamo::Error;
+use futures::future::{join, join_all};
+use heatsink_control::reshard_intent::{EndedAs, ReshardIntent, key_brief};
 use metrics::{counter, gauge};
 
 use super::Runner;
-use super::shown::{Shown, report};
-use super::tap::Tap;
-use super::work::Came;
-
-/// How often a run looks whether its gateway stops.
-const GLANCE: Duration = Duration::from_millis(100);
+use super::came::Came;
+use super::held::{Held, Until};
+use super::shown::Shown;
 
 /// Marks a run as over, however it ends.
 struct Over(Arc<Shown>);
@@ -35,20 +27,6 @@ impl Drop for Over {
     fn drop(&mut self) {
         gauge!("heatsink_reshards_running").decrement(1.0);
         self.0.ends();
-    }
-}
-
-/// An intent that this gateway carries out, as it was last written.
-struct Held {
-    intent: ReshardIntent,
-    run: u64,
-    /// How many items earlier carriers have moved.
-    before: u64,
-}
-
-impl Held {
-    fn is_in(&self, found: &ReshardIntent) -> bool {
-        found.carrier.as_ref().is_some_and(|carrier| carrier.run == self.run)
     }
 }
 
@@ -70,7 +48,7 @@ impl Runner {
 
     /// Claims an intent; `None` if another gateway is first.
     async fn take(&self, intent: &ReshardIntent) -> Option<Held> {
-        match self.claim(intent).await {
+        match self.claim(Some(intent), intent.next()).await {
             Ok(held) => held,
             Err(error) => {
                 let (table, index) = (&intent.table, intent.index.as_deref());
@@ -87,23 +65,17 @@ impl Runner {
         let (table, key) = (intent.table.clone(), key_brief(&intent.key_text()));
         let index = intent.index.as_deref();
         tracing::info!(table, index, key, shards = intent.request.layout.shards, "takes a reshard");
-        shown.steer(&held.intent);
         shown.set_moving(intent.begun);
-        let tap = Tap::new(Arc::clone(&self.store), self.control.clone());
-        let came = {
-            let asked = held.intent.clone();
-            let mut work = pin!(self.work(&asked, intent.progress.hindered.as_ref(), &tap, shown));
-            let beats = pin!(self.beats(&mut held, shown));
-            match select(&mut work, beats).await {
-                Either::Left((Came::Later(_), _)) if self.stops() => Some(Came::Later(None)),
-                Either::Left((came, _)) => Some(came),
-                Either::Right((lost, _)) => {
-                    // Between two calls: none is begun any more, and those under way end.
-                    tap.shut();
-                    let _ = select(work, pin!(tap.idle())).await;
-                    (!lost).then_some(Came::Later(None))
+        let came = match self.work_on(&mut held, shown).await {
+            Until::Worked(worked) => {
+                let hindered = intent.progress.hindered.as_ref();
+                match Came::of(&intent, &worked, hindered, shown.is_moving()) {
+                    Came::Later(_) if self.stops() => Some(Came::Later(None)),
+                    came => Some(came),
                 }
             }
+            Until::Stopped => Some(Came::Later(None)),
+            Until::Lost => None,
         };
         let Some(came) = came else {
             return tracing::warn!(
@@ -134,83 +106,5 @@ impl Runner {
             // Others notice that it does not change any more.
             tracing::warn!(table, index, key, "what came of a reshard could not be written: {error}");
         }
-    }
-
-    /// Whether this gateway carries nothing out any more, or for now.
-    fn stops(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed) || !self.control.has_lease()
-    }
-
-    async fn claim(&self, intent: &ReshardIntent) -> Result<Option<Held>, Error> {
-        let (gateway, name) = self.control.identity();
-        let run = self.registry.env().random();
-        let carrier = Carrier { run, gateway: gateway.to_owned(), name: name.to_owned() };
-        let mut next = intent.next();
-        next.carrier = Some(carrier);
-        next.begun = true;
-        next.progress.hindered = None;
-        let claimed = self.registry.write_intent(Some(intent), &next).await?;
-        Ok(claimed.then_some(Held { before: next.progress.moved, intent: next, run }))
-    }
-
-    /// Writes how far it is, and takes what the operator wants. Returns whether the intent is
-    /// another's now, or when this gateway stops.
-    async fn beats(&self, held: &mut Held, shown: &Shown) -> bool {
-        let mut moved = 0;
-        loop {
-            let env = self.registry.env();
-            let begun = env.now();
-            while env.now().since(begun) < self.pace.beat {
-                env.sleep(self.pace.beat.min(GLANCE)).await;
-                if self.stops() {
-                    return false;
-                }
-            }
-            let mut next = held.intent.next();
-            let all = shown.moved();
-            let millis = u64::try_from(env.now().since(begun).as_millis()).unwrap_or(u64::MAX);
-            report(&mut next, shown, held.before);
-            next.progress.per_second = all.saturating_sub(moved) * 1_000 / millis.max(1);
-            moved = all;
-            match self.write(held, next).await {
-                Ok(true) => shown.steer(&held.intent),
-                Ok(false) => return true,
-                Err(error) => tracing::debug!("how far a reshard is could not be written: {error}"),
-            }
-        }
-    }
-
-    /// Writes what this gateway says of an intent, beside what the operator may have said
-    /// meanwhile. `false` if it is not this gateway's any more.
-    async fn write(&self, held: &mut Held, mut next: ReshardIntent) -> Result<bool, Error> {
-        loop {
-            if self.registry.write_intent(Some(&held.intent), &next).await? {
-                held.intent = next;
-                return Ok(true);
-            }
-            let intent = &held.intent;
-            let found = self.registry.intent_for(&intent.table_id, intent.subject()).await?;
-            let Some(found) = found.filter(|found| held.is_in(found)) else { return Ok(false) };
-            // Only the operator writes beside a carrier, and only these.
-            let (paused, cancelled) = (found.paused, found.cancelled && next.cancelled == intent.cancelled);
-            next = ReshardIntent { paused, cancelled, version: found.version + 1, ..next };
-            held.intent = found;
-        }
-    }
-
-    async fn give_back(&self, mut held: Held, shown: &Shown, came: Came) -> Result<(), Error> {
-        let mut next = held.intent.next();
-        report(&mut next, shown, held.before);
-        next.carrier = None;
-        next.begun = shown.is_moving();
-        next.progress.per_second = 0;
-        match came {
-            Came::Later(hindered) => next.progress.hindered = hindered,
-            Came::Ended(how, text) => {
-                let at = self.registry.env().unix_millis();
-                next.ended = Some(Ended { how, text, at });
-            }
-        }
-        self.write(&mut held, next).await.map(drop)
     }
 }

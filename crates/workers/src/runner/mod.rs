@@ -1,14 +1,19 @@
 //! Carries out in a gateway what operators ask for: looks at the intents on record, takes those
-//! that nobody carries out, and runs them.
+//! that nobody carries out, and runs them. A command that carries one out itself ([`Here`]) does it
+//! in the same way.
 //!
-//! Any gateway can take any intent, and go on where another one died. A gateway that only seems
-//! dead does no harm: of two that carry out the same reshard one can write nothing any more.
+//! Any gateway can take any intent, and go on where another one, or a command, died. One that only
+//! seems dead does no harm: of two that carry out the same reshard one can write nothing any more.
 //!
 //! Not here: what an intent is (`heatsink_control::reshard_intent`), what a reshard does
 //! ([`Reshard`](crate::Reshard); of a value of an index, [`ValueReshard`](crate::ValueReshard)).
 
+mod came;
 mod carry;
 mod choice;
+mod held;
+mod here;
+mod host;
 mod pace;
 mod shown;
 mod tap;
@@ -31,17 +36,19 @@ use heatsink_env::Env;
 use heatsink_store::Store;
 
 use choice::{Look, Running, Watch, any_table_has_several, place};
+use host::Host;
 use shown::Shown;
 
 use crate::key::shares::Shares;
 use crate::value::INDEX_DELAY;
 
+pub use here::Here;
 pub use pace::Pace;
 
 /// Carries out the intents of a registry, as one gateway.
 pub struct Runner {
     store: Arc<dyn Store>,
-    control: Control,
+    host: Host,
     registry: Registry,
     index_delay: Duration,
     pace: Pace,
@@ -63,10 +70,14 @@ const NAMED: usize = 20;
 impl Runner {
     /// A runner of the gateway with that control, over that gateway's store.
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, control: Control) -> Self {
-        let registry = control.rules().fence().registry_in(Arc::clone(&store), env);
+        Runner::of(store, env, Host::Gateway(control))
+    }
+
+    fn of(store: Arc<dyn Store>, env: Arc<dyn Env>, host: Host) -> Self {
+        let registry = host.rules().fence().registry_in(Arc::clone(&store), env);
         Runner {
             store,
-            control,
+            host,
             registry,
             index_delay: INDEX_DELAY,
             pace: Pace::DEFAULT,
@@ -153,7 +164,7 @@ impl Runner {
     async fn look(&self) -> Option<Result<Intents, Error>> {
         let pauses = 1 + u32::try_from(self.found.load(Ordering::Relaxed) / SELDOM).unwrap_or(u32::MAX - 1);
         self.registry.env().sleep(self.pace.look.saturating_mul(pauses)).await;
-        if !self.control.has_lease() {
+        if !self.host.may_send() {
             return None;
         }
         let listed = self.registry.intents(false).await;
@@ -166,10 +177,11 @@ impl Runner {
 
     /// Notes whether every gateway knows that keys of a table move together, where that matters.
     async fn look_at_builds(&self, intents: &[ReshardIntent]) {
+        let Host::Gateway(control) = &self.host else { return };
         if !any_table_has_several(intents) {
             return;
         }
-        match self.control.changer().gateways_without(|one| one.knows_keys_together).await {
+        match control.changer().gateways_without(|one| one.knows_keys_together).await {
             Ok(older) => self.together.store(older.is_empty(), Ordering::Relaxed),
             Err(error) => tracing::debug!("the gateways cannot be listed: {error}"),
         }

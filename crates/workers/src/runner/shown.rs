@@ -1,7 +1,7 @@
 //! What is known of a run while it runs: what its gateway writes of it, and what it looks at.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use heatsink_control::reshard_intent::{ReshardIntent, Steering};
 use heatsink_layout::Phase;
@@ -9,7 +9,6 @@ use heatsink_reshard::State;
 use metrics::counter;
 
 use super::choice::Place;
-use crate::key::wanted::never_narrower;
 use crate::progress::Progress;
 
 /// What is known of a run while it runs.
@@ -24,6 +23,8 @@ pub(super) struct Shown {
     moved: AtomicU64,
     to_move: Mutex<Option<u64>>,
     hindered: Mutex<Hindered>,
+    /// Who sees it, too.
+    also: Option<Arc<dyn Progress>>,
 }
 
 /// What the run says hinders it, and what it said before: that is taken back, and nothing that
@@ -38,7 +39,13 @@ impl Shown {
     pub fn new(place: Place) -> Self {
         let (phase, moved, to_move, hindered) = Default::default();
         let [paused, over, moving] = Default::default();
-        Shown { place, steering: Steering::default(), paused, over, phase, moving, moved, to_move, hindered }
+        let (steering, also) = (Steering::default(), None);
+        Shown { place, steering, paused, over, phase, moving, moved, to_move, hindered, also }
+    }
+
+    /// The same, of which somebody else sees the progress, too.
+    pub fn with(self, also: Arc<dyn Progress>) -> Self {
+        Shown { also: Some(also), ..self }
     }
 
     pub fn is_over(&self) -> bool {
@@ -93,14 +100,17 @@ impl Progress for Shown {
         // Until it is settled, the key cannot move again.
         self.set_moving(!matches!(state, State::Stable { settled: true, .. }));
         self.set_phase(phase);
+        self.also.iter().for_each(|also| also.state(state));
     }
 
     fn moved(&self, items: u64) {
         let before = self.moved.swap(items, Ordering::Relaxed);
         counter!("heatsink_reshard_items_moved_total").increment(items.saturating_sub(before));
+        self.also.iter().for_each(|also| also.moved(items));
     }
 
     fn hindered(&self, why: Option<String>) {
+        self.also.iter().for_each(|also| also.hindered(why.clone()));
         let mut hindered = self.hindered.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut hindered.now, why);
         hindered.before = before.or(hindered.before.take());
@@ -122,11 +132,8 @@ pub(super) fn report(next: &mut ReshardIntent, shown: &Shown, before: u64) {
     }
     if next.cancelled && shown.steering.is_too_late() {
         next.cancelled = false;
-        let back = match &next.request.layout.counter {
-            Some(attributes) => never_narrower(attributes),
-            None => "The way back is a second reshard".to_owned(),
-        };
-        progress.hindered =
-            Some(format!("It was cancelled after the point of no return, and goes on. {back}"));
+        let goes_on =
+            "It was cancelled after the point of no return, and goes on. The way back is a second reshard";
+        progress.hindered = Some(goes_on.to_owned());
     }
 }

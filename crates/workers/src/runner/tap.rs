@@ -1,4 +1,4 @@
-//! The store as a run in a gateway uses it: calls are let through while the run may go on, so that
+//! The store as a run uses it: calls are let through while the run may go on, so that
 //! it can be stopped between two of them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,23 +7,24 @@ use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, poll_fn};
-use heatsink_control::Control;
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_store::{Permit, Store};
+
+use super::host::Host;
 
 /// A store that can be shut off.
 pub(super) struct Tap {
     store: Arc<dyn Store>,
-    control: Control,
+    host: Host,
     shut: AtomicBool,
     under_way: AtomicUsize,
     waits: Mutex<Option<Waker>>,
 }
 
 impl Tap {
-    pub fn new(store: Arc<dyn Store>, control: Control) -> Arc<Self> {
+    pub fn new(store: Arc<dyn Store>, host: Host) -> Arc<Self> {
         let (shut, under_way, waits) = Default::default();
-        Arc::new(Tap { store, control, shut, under_way, waits })
+        Arc::new(Tap { store, host, shut, under_way, waits })
     }
 
     /// Lets no call through any more.
@@ -43,7 +44,7 @@ impl Tap {
 
 impl Permit for Tap {
     fn check(&self) -> Result<(), Error> {
-        if self.shut.load(Ordering::SeqCst) || !self.control.has_lease() {
+        if self.shut.load(Ordering::SeqCst) || !self.host.may_send() {
             return Err(Error::unavailable("This gateway stopped carrying it out", Outcome::NotDone));
         }
         Ok(())

@@ -1,7 +1,6 @@
-//! What is done for an intent, and what comes of it: a key is moved, or a value of an index is
-//! rewritten.
+//! What is done for an intent: a key is moved, or a value of an index is rewritten.
 //!
-//! Not here: whose the intent is meanwhile, and what is written of it (`carry`).
+//! Not here: whose the intent is meanwhile (`held`), what comes of it (`came`).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,9 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
-use heatsink_dynamo::{Code, Error};
-use heatsink_layout::{in_slots, shards};
+use heatsink_control::reshard_intent::ReshardIntent;
 
 use super::Runner;
 use super::shown::Shown;
@@ -31,60 +28,9 @@ const COUNTING: Duration = Duration::from_millis(200);
 /// eleven go at once.
 const AT_ONCE: usize = 16;
 
-/// What came of a run.
-pub(super) enum Came {
-    Ended(EndedAs, String),
-    /// It goes on later, here or elsewhere.
-    Later(Option<String>),
-}
-
 impl Runner {
-    /// Does what an intent asks for. `hindered`: what hindered it before.
+    /// Does what an intent asks for; `None` if it may not begin now.
     pub(super) async fn work(
-        &self,
-        intent: &ReshardIntent,
-        hindered: Option<&String>,
-        tap: &Arc<Tap>,
-        shown: &Arc<Shown>,
-    ) -> Came {
-        let came = self.reshard(intent, tap, shown).await;
-        let later = |text: &str| Came::Later(Some(text.to_owned()));
-        match came {
-            Ok(None) => Came::Later(None),
-            Ok(Some(report)) => {
-                // By gateways before this one, too.
-                let moved = intent.progress.moved + report.moved;
-                let to = format!("{}{}", shards(report.to), in_slots(&report.slots));
-                Came::Ended(
-                    EndedAs::Moved,
-                    match (&intent.index, &report.step) {
-                        (None, Some(step)) => format!("the key has {to} {step}"),
-                        (None, None) => format!("the key has {to}, and {moved} items were moved"),
-                        (Some(_), _) => {
-                            format!("the value has {to}, and {moved} items were rewritten")
-                        }
-                    },
-                )
-            }
-            Err(WorkerError::Cancelled(text)) => Came::Ended(EndedAs::Cancelled, text),
-            Err(WorkerError::Stopped(text)) => Came::Ended(EndedAs::Stopped, text),
-            Err(WorkerError::Busy(text)) => later(&text),
-            // Nobody is left alone on the way: in some phases writes wait.
-            Err(WorkerError::Store(error)) if shown.is_moving() => later(&again(&error)),
-            Err(error) if shown.is_moving() => later(&error.to_string()),
-            // The same again is no outage: items of the registry cannot be read.
-            Err(WorkerError::Store(error))
-                if error.retryable()
-                    && (error.code != Code::InternalServerError || hindered != Some(&again(&error))) =>
-            {
-                later(&again(&error))
-            }
-            Err(error) => Came::Ended(EndedAs::Stopped, error.to_string()),
-        }
-    }
-
-    /// Runs the reshard; `None` if it may not begin now.
-    async fn reshard(
         &self,
         intent: &ReshardIntent,
         tap: &Arc<Tap>,
@@ -119,10 +65,10 @@ impl Runner {
         shown: &Arc<Shown>,
     ) -> Result<Option<ReshardReport>, WorkerError> {
         let store: Arc<Tap> = Arc::clone(tap);
-        let (env, rules) = (Arc::clone(self.registry.env()), self.control.rules());
+        let (env, rules) = (Arc::clone(self.registry.env()), self.host.rules());
         let (value, shards) = (intent.key_text(), intent.request.layout.shards);
         let asked = ValueAsked { table: &intent.table, index, value: &value, shards };
-        let reshard = ValueReshard::prepare(store, env, &rules, asked).await?.within(&self.control);
+        let reshard = self.host.value(ValueReshard::prepare(store, env, &rules, asked).await?);
         if intent.paused && !intent.cancelled && !reshard.is_begun() {
             shown.set_moving(false);
             shown.set_phase(None);
@@ -132,7 +78,7 @@ impl Runner {
         let counting = reshard.counting(COUNTING);
         let options = ValueOptions {
             concurrency: AT_ONCE,
-            exclusive: false,
+            exclusive: self.host.is_alone(),
             delay: self.index_delay,
             rate: intent.request.rate,
         };
@@ -148,7 +94,7 @@ impl Runner {
         shown: &Arc<Shown>,
     ) -> Result<Option<ReshardReport>, WorkerError> {
         let store: Arc<Tap> = Arc::clone(tap);
-        let (env, rules) = (Arc::clone(self.registry.env()), self.control.rules());
+        let (env, rules) = (Arc::clone(self.registry.env()), self.host.rules());
         let confirmed = intent.request.streams_confirmed;
         let context = TableContext::read(store, env, &rules, &intent.table, confirmed).await?;
         let record = context.record(&intent.key);
@@ -157,7 +103,7 @@ impl Runner {
         shown.set_moving(unsettled);
         shown.set_phase(moves.map(|moves| moves.phase));
         let reshard: Reshard = context.reshard(&intent.key, &intent.request.layout)?;
-        let reshard = reshard.within(&self.control).sharing(&self.shares);
+        let reshard = self.host.key(reshard).sharing(&self.shares);
         if reshard.is_done() {
             let shards = intent.request.layout.shards;
             let (table, key) = (intent.table.clone(), intent.key_text());
@@ -175,7 +121,7 @@ impl Runner {
             false => context.alone(&intent.key)?,
         }
         let counting = reshard.counting(COUNTING);
-        let options = ReshardOptions { exclusive: false, rate: intent.request.rate };
+        let options = ReshardOptions { exclusive: self.host.is_alone(), rate: intent.request.rate };
         let running = reshard.run_steered(options, &shown.steering, &**shown);
         beside_count(running, counting, |items| shown.set_to_move(items)).await.map(Some)
     }
@@ -196,8 +142,4 @@ async fn beside_count<T, E>(
             running.await
         }
     }
-}
-
-fn again(error: &Error) -> String {
-    format!("The store failed: {error}")
 }

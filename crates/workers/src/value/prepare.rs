@@ -218,7 +218,8 @@ async fn busy(
     asked: ValueAsked<'_>,
 ) -> Result<Option<String>, WorkerError> {
     let Some(record) = record else { return Ok(None) };
-    if registry.key_layouts(record, None).await?.any_moves() {
+    let keys = registry.key_layouts(record, None).await?;
+    if keys.any_moves() || keys.any_narrows() {
         return Ok(Some(format!(
             "A key of table {0} is being moved by `heatsink reshard`, and one change of a table goes on at a time. Let that end first: `heatsink reshard status \
              {0}`",

@@ -28,7 +28,7 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{Record, State};
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{DIRECTORY, InForce, RecordedKey, Table};
+use heatsink_layout::{DIRECTORY, InForce, RecordedKey, Table, number_codec};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -106,7 +106,16 @@ impl Verification {
                     "The partition keys of table {table} are binary: give the key in base64"
                 ))
             })?),
-            (Some(text), _) => Some(text.as_bytes().to_vec()),
+            (Some(text), KeyType::N) => Some(
+                number_codec::canonical(text).map(|number| number.into_owned().into_bytes()).ok_or_else(
+                    || {
+                        VerifyError::Usage(format!(
+                            "The partition keys of table {table} are numbers, and {text:?} is none"
+                        ))
+                    },
+                )?,
+            ),
+            (Some(text), KeyType::S) => Some(text.as_bytes().to_vec()),
         };
         let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
         let there = if key.is_none() { answer["Table"]["ItemCount"].as_u64() } else { None };
@@ -192,14 +201,15 @@ impl Verification {
                 self.record.name
             )));
         }
-        if self.context.table.key_layouts().any_moves() {
+        let keys = self.context.table.key_layouts();
+        if keys.any_moves() || keys.any_narrows() {
             return Err(VerifyError::Usage(format!(
                 "A key of table {} is being moved by `heatsink reshard`, which brings its items to their places. Let that end first",
                 self.record.name
             )));
         }
         let steps = |of: &RecordedKey| matches!(of.in_force, InForce::Stepping(_));
-        if self.context.table.key_layouts().iter().any(|(_, of)| steps(of)) {
+        if keys.iter().any(|(_, of)| steps(of)) {
             return Err(VerifyError::Usage(format!(
                 "Buckets to come of a key of table {} get another number of shards by `heatsink reshard`, and nothing is put there meanwhile. Let that end first",
                 self.record.name

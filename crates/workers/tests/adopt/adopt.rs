@@ -6,9 +6,9 @@ use crate::support::{Adopting, Mortal, calculated, call, items, killed_everywher
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use heatsink_control::{Changer, Control, Fencing, MAX_AGE, Rules};
-use heatsink_dynamo::{Code, Operation};
+use heatsink_dynamo::{Code, Number, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
-use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
+use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec, number_codec};
 use heatsink_store::Store;
 use heatsink_workers::{Adoption, AdoptionOptions, AdoptionReport, Direction, Phase, Progress, WorkerError};
 use serde_json::{Value as Json, json};
@@ -114,6 +114,64 @@ async fn every_item_comes_home_and_back_again() {
         assert_eq!(items(&store, TABLE).await, original);
         assert!(matches!(adopt(&store, Direction::Back).await, Err(WorkerError::Usage(_))));
     }
+}
+
+/// A number in shard k has k in its last four digits; those without room stay where they are.
+#[tokio::test]
+async fn numbers_come_home_and_back_again() {
+    const NUMBERS: [&str; 5] = ["0", "-12.5", "100", "0.0000001", "1E+20"];
+    let rules = calculated("*", "*", SHARDS);
+    let adopt = async |store: &Arc<dyn Store>, direction| {
+        let adoption = Adoption::prepare(Arc::clone(store), Arc::new(RealEnv), &rules, TABLE, direction);
+        adoption.await?.run(OPTIONS, &Phases::default()).await
+    };
+    let put = async |store: &Arc<dyn Store>, number: &str, sort: &str| {
+        let item = json!({ "pk": { "N": number }, "sk": { "S": sort }, "name": { "S": number } });
+        call(store, Operation::PutItem, json!({ "TableName": TABLE, "Item": item })).await;
+    };
+    let store = memory();
+    call(&store, Operation::CreateTable, table(TABLE, "N")).await;
+    for number in NUMBERS {
+        for sort in SORTS {
+            put(&store, number, sort).await;
+        }
+    }
+    // A client's own number of that form has no place: nothing is moved.
+    put(&store, "100.0000007095510009", "1").await;
+    let original = items(&store, TABLE).await;
+    let refused = adopt(&store, Direction::Adopt).await.unwrap_err().to_string();
+    assert!(refused.contains("a number cannot be escaped"), "{refused}");
+    assert_eq!(items(&store, TABLE).await, original);
+    let own = json!({ "pk": { "N": "100.0000007095510009" }, "sk": { "S": "1" } });
+    call(&store, Operation::DeleteItem, json!({ "TableName": TABLE, "Key": own })).await;
+
+    let original = items(&store, TABLE).await;
+    let report = adopt(&store, Direction::Adopt).await.unwrap();
+    assert_eq!(report.items, 30);
+    let adopted = items(&store, TABLE).await;
+    let layout = Layout {
+        strategy: Strategy::calculated(By::SortKey),
+        shards: SHARDS,
+        hash: Hash::JumpXxh3,
+        version: 1,
+    };
+    let mut moved = 0;
+    for text in &adopted {
+        let item: Json = serde_json::from_str(text).unwrap();
+        let name = Number::parse(item["name"]["S"].as_str().unwrap()).unwrap();
+        let sort = item["sk"]["S"].as_str().unwrap();
+        let has_room = number_codec::has_room(name.to_string().as_bytes());
+        let shard = if has_room { layout.shard_of(Some(SortKey::S(sort))) } else { 0 };
+        let suffix = number_codec::suffix(name.to_string().as_bytes(), shard).unwrap();
+        let physical = Number::parse(item["pk"]["N"].as_str().unwrap()).unwrap();
+        assert_eq!(physical.to_string(), format!("{name}{suffix}"), "{text}");
+        moved += usize::from(shard > 0);
+    }
+    assert!(moved > 5, "{moved}");
+    assert!(adopt(&store, Direction::Adopt).await.unwrap().already);
+    let back = adopt(&store, Direction::Back).await.unwrap();
+    assert_eq!((back.items, &back.checksum), (report.items, &report.checksum));
+    assert_eq!(items(&store, TABLE).await, original);
 }
 
 /// The table's own keys.

@@ -395,7 +395,9 @@ async fn what_cannot_be_read_is_told_by_name_and_left_as_it_is() {
     for (sort, words, spoil) in cases {
         let store = recorded().await;
         let running = kept(&store, 4).await;
-        let spoilt = spoil(item(&store, sort).await);
+        let mut spoilt = spoil(item(&store, sort).await);
+        // Whoever writes an item means it so: what was changed afterwards does not fit its seal.
+        spoilt.as_object_mut().unwrap().remove("seal");
         put(&store, &spoilt).await;
         let before = said(&store).await;
         let case = format!("{sort}: {spoilt}");

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use heatsink_layout::codec;
+use heatsink_layout::{codec, number_codec};
 
 use super::requested::{Request, Requested, Requests};
 use super::streamed::{Event, Record, Streamed};
@@ -93,12 +93,14 @@ fn count<T>(of: impl Iterator<Item = T>) -> u64 {
 fn logical(physical: &[u8], is_recorded: impl Fn(&str) -> bool) -> String {
     let of_shard = codec::decode(physical).logical;
     let of_bucket = physical.get(..codec::bucket_decode(physical).0).unwrap_or(physical);
-    let texts = [physical, of_shard, of_bucket].into_iter().flat_map(|bytes| {
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        [text, STANDARD.encode(bytes)]
-    });
+    let of_number = number_codec::split_shard(physical).map(|(logical, _)| logical);
+    let texts =
+        [physical, of_shard, of_number.unwrap_or(of_bucket), of_bucket].into_iter().flat_map(|bytes| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            [text, STANDARD.encode(bytes)]
+        });
     let found = texts.into_iter().find(|text| is_recorded(text));
-    found.unwrap_or_else(|| String::from_utf8_lossy(of_bucket).into_owned())
+    found.unwrap_or_else(|| String::from_utf8_lossy(of_number.unwrap_or(of_bucket)).into_owned())
 }
 
 /// The seconds of the records of a key that no request explains, and of those that are a move of

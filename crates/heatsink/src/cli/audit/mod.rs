@@ -13,6 +13,7 @@ mod source;
 mod table;
 mod trace;
 
+use super::runtime;
 use crate::exit::Exit;
 
 pub use args::Args;
@@ -22,10 +23,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
     match &args.table {
         _ if !args.file.is_empty() => file::run(&args),
         _ if !args.trace.is_empty() => trace::run(&args),
-        Some(table) => {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(table::run(&args, table))
-        }
+        Some(table) => runtime::one_thread()?.block_on(table::run(&args, table)),
         None => file::run(&args),
     }
 }

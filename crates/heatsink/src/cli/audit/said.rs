@@ -121,50 +121,42 @@ impl Said<'_> {
     }
 
     fn drawn(&self) -> String {
-        let mut cells = screen::table([
-            "keys like",
-            "keys",
-            self.things(),
-            "largest, bytes",
-            "busiest, units/s",
-            "what to do",
-        ]);
-        for pattern in &self.report.patterns {
-            cells.add_row([
-                excerpt(&pattern.pattern, CELL),
-                pattern.keys.to_string(),
-                pattern.items.to_string(),
+        self.drawn_with(["largest, bytes", "busiest, units/s"], |pattern| {
+            [
                 pattern.largest.bytes.to_string(),
                 peak(pattern).map_or_else(|| "unknown".to_owned(), |peak| format!("{peak:.1}")),
-                pattern.verdict.action.words().to_owned(),
-            ]);
-        }
-        screen::drawn(cells, &[1, 2, 3, 4])
+            ]
+        })
     }
 
     fn drawn_traffic(&self) -> String {
-        let mut cells = screen::table([
-            "keys like",
-            "keys",
-            self.things(),
-            "write units/s",
-            "read units/s",
-            "throttled",
-            "what to do",
-        ]);
-        for pattern in &self.report.patterns {
+        self.drawn_with(["write units/s", "read units/s", "throttled"], |pattern| {
             let asked = pattern.busiest.as_ref().and_then(|key| key.asked.as_ref());
-            cells.add_row([
-                excerpt(&pattern.pattern, CELL),
-                pattern.keys.to_string(),
-                pattern.items.to_string(),
+            [
                 format!("{:.1}", peak(pattern).unwrap_or(0.0)),
                 format!("{:.1}", asked.map_or(0.0, |asked| asked.peak_read_units)),
                 percent(asked.map_or(0.0, |asked| asked.throttled_share)),
-                pattern.verdict.action.words().to_owned(),
-            ]);
+            ]
+        })
+    }
+
+    /// A table of the patterns, with these figures between what each table says of them.
+    fn drawn_with<const N: usize>(
+        &self,
+        titles: [&str; N],
+        figures: impl Fn(&Pattern) -> [String; N],
+    ) -> String {
+        let head = ["keys like", "keys", self.things()].into_iter().chain(titles).chain(["what to do"]);
+        let mut cells = screen::table(head);
+        for pattern in &self.report.patterns {
+            let counts =
+                [excerpt(&pattern.pattern, CELL), pattern.keys.to_string(), pattern.items.to_string()];
+            let action = [pattern.verdict.action.words().to_owned()];
+            cells.add_row(counts.into_iter().chain(figures(pattern)).chain(action));
         }
-        screen::drawn(cells, &[1, 2, 3, 4, 5])
+        // All but the first and the last are numbers.
+        let numbers: Vec<usize> = (1..N + 3).collect();
+        screen::drawn(cells, &numbers)
     }
 
     fn things(&self) -> &'static str {

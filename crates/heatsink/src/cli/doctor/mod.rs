@@ -10,17 +10,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use heatsink_access::Clients;
 use heatsink_control::registry::Registry;
 use heatsink_control::rules::FenceSettings;
-use heatsink_control::{Changer, Checked, Fencing, Rules, Verdict, check};
-use heatsink_control::{claim, lost_registry};
+use heatsink_control::{
+    Changer, Checked, ClientSettings, Fencing, Rules, Verdict, check, claim, lost_registry,
+};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, RealEnv};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
-use super::open::open_existing;
-use super::{print, right_flag, rules};
+use super::gateways::is_dead;
+use super::open::{SET_CREDENTIALS, open_existing};
+use super::store_args::StoreArgs;
+use super::{print, right_flag, rules, runtime};
 use crate::exit::{Exit, without_numbers};
 use crate::output::Output;
 use finding::{Findings, State};
@@ -32,17 +36,12 @@ const CLOCKS: Duration = Duration::from_secs(60);
 
 /// What `doctor` takes.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
 pub struct Args {
     /// The rules [default: heatsink.toml in the working directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// The store is this file
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
-    /// The store is the DynamoDB endpoint with this URL
-    #[arg(long, value_name = "URL")]
-    upstream: Option<String>,
+    #[command(flatten)]
+    store: StoreArgs,
     /// How the findings are printed on stdout
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
@@ -51,8 +50,7 @@ pub struct Args {
 /// Runs it. It changes nothing: of each table that it tries it reads an item or two, and sends
 /// three writes whose condition never holds, for a write unit each. Exit 1 where there is a fault.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let findings = runtime.block_on(examine(&args));
+    let findings = runtime::one_thread()?.block_on(examine(&args));
     match args.output {
         Output::Json => print::json(&json!({ "findings": findings.0 }))?,
         Output::Text => print::text(&findings.words())?,
@@ -72,6 +70,7 @@ async fn examine(args: &Args) -> Findings {
                 |file| format!("{} can be read", file.display()),
             );
             findings.ok("configuration", said);
+            of_clients(&mut findings, &found.rules);
             found.rules
         }
         Err(exit) => {
@@ -84,7 +83,7 @@ async fn examine(args: &Args) -> Findings {
         }
     };
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let opened = match open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await {
+    let opened = match open_existing(args.store.data.as_deref(), args.store.upstream.as_deref(), &env).await {
         Ok(opened) => opened,
         Err(exit) => {
             findings.fault("store", exit.to_string(), "without it nothing else can be looked at");
@@ -92,7 +91,7 @@ async fn examine(args: &Args) -> Findings {
         }
     };
     let (store, fence) = (opened.store, rules.fence().clone());
-    if let Some(url) = &args.upstream {
+    if let Some(url) = &args.store.upstream {
         findings.ok("credentials", format!("found; requests are signed for {}", opened.region));
         if let Err(exit) = right_flag::upstream(&*store, &fence.registry, url).await {
             findings.fault("store", exit.to_string(), "look at the store itself");
@@ -103,7 +102,7 @@ async fn examine(args: &Args) -> Findings {
     let registry = fence.registry_in(Arc::clone(&store), Arc::clone(&env));
     of_transactions(&mut findings, &registry).await;
     of_registry(&mut findings, &registry).await;
-    if args.upstream.is_some() {
+    if args.store.upstream.is_some() {
         of_backups(&mut findings, &registry).await;
     }
     of_gateways(&mut findings, &store, &env, &fence).await;
@@ -114,6 +113,27 @@ async fn examine(args: &Args) -> Findings {
         "compare capacity, or read the stream: docs/how-to/monitor-and-alert.md#traffic-past-heatsink",
     );
     findings
+}
+
+/// Who may send requests. Secrets are where the gateway runs.
+fn of_clients(findings: &mut Findings, rules: &Rules) {
+    const CHECK: &str = "clients";
+    if let Err(fault) = Clients::check(rules.clients(), "") {
+        return findings.fault(CHECK, fault.to_string(), "mend that line");
+    }
+    let (all, shown) = (rules.clients(), |client: &&ClientSettings| !client.certificates.is_empty());
+    let certified = all.iter().filter(shown).count();
+    match all.len() {
+        0 => findings.ok(CHECK, "none are named: whoever is let in may do all"),
+        many => findings.ok(CHECK, format!("named: {many}, of which {certified} show a certificate")),
+    }
+    if certified > 0 {
+        findings.not_seen(
+            CHECK,
+            "whether the gateway asks for certificates is not seen from here",
+            "start it with --tls-cert, --tls-key and --tls-client-ca; without them it refuses to start",
+        );
+    }
 }
 
 /// The rules against the tables; `None` where the tables cannot be read.
@@ -186,13 +206,13 @@ async fn of_registry(findings: &mut Findings, registry: &Registry) {
         Err(error) => return failed(findings, CHECK, &error),
     }
     findings.ok(CHECK, format!("{name} is there"));
-    match registry.call(Operation::DescribeTable, json!({ "TableName": name })).await {
-        Ok(answer) if answer["Table"]["DeletionProtectionEnabled"] == false => findings.warning(
+    match lost_registry::is_unprotected(registry).await {
+        Ok(true) => findings.warning(
             CHECK,
             format!("{name} can be deleted, and without it items of sharded tables are not found"),
             format!("aws dynamodb update-table --table-name {name} --deletion-protection-enabled"),
         ),
-        Ok(_) => {}
+        Ok(false) => {}
         Err(error) => failed(findings, CHECK, &error),
     }
 }
@@ -238,7 +258,7 @@ async fn of_gateways(
         let (one, name) = (&gateway.registration, &gateway.name);
         let silent = Duration::from_millis(now.saturating_sub(gateway.heard));
         let ahead = Duration::from_millis(gateway.heard.saturating_sub(now));
-        if one.ended || silent > one.bounds.lease {
+        if is_dead(gateway, now) {
             findings.warning(
                 CHECK,
                 format!("{name} was last heard {} s ago, and changes wait for it", silent.as_secs()),
@@ -318,7 +338,7 @@ fn failed(findings: &mut Findings, check: &'static str, error: &Error) {
         true => findings.fault(
             check,
             format!("the store refuses it: {said}"),
-            "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION; or allow it: docs/how-to/deploy.md has the policy",
+            format!("{SET_CREDENTIALS}; or allow it: docs/how-to/deploy.md has the policy"),
         ),
         false => findings.fault(check, said, "look at the store and the network; then run this again"),
     }

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{AttributeDefinition, Code, Error, KeyType, Operation, TableSchema};
+use heatsink_dynamo::{AttributeDefinition, Code, KeyType, Operation, TableSchema};
 use heatsink_store::Store;
 use serde_json::{Map, Value as Json, json};
+
+use crate::exit::without_numbers;
 
 /// What was found of one table.
 #[derive(Debug, Default)]
@@ -44,7 +46,9 @@ pub async fn tried(store: &Arc<dyn Store>, schema: &TableSchema) -> Tried {
             Ok(_) => {}
             Err(error) if error.code == Code::ConditionalCheckFailedException => {}
             Err(error) if error.is_denied() => tried.denied.push(operation.name()),
-            Err(error) => tried.failed.push(format!("{}: {}", operation.name(), said(&error))),
+            Err(error) => {
+                tried.failed.push(format!("{}: {}", operation.name(), without_numbers(&error.to_string())))
+            }
         }
     }
     tried
@@ -60,8 +64,4 @@ fn key_of_nothing(schema: &TableSchema) -> Json {
     };
     let attributes = std::iter::once(&schema.key.partition).chain(&schema.key.sort);
     Json::Object(attributes.map(|one| (one.name.clone(), value(one))).collect::<Map<_, _>>())
-}
-
-fn said(error: &Error) -> String {
-    crate::exit::without_numbers(&error.to_string())
 }

@@ -93,7 +93,8 @@ pub(super) struct How {
     /// Wait until it is done, and show how far it is
     #[arg(long, conflicts_with = "dry_run")]
     pub wait: bool,
-    /// Carry it out in this process, without a gateway. If it is killed, run it again
+    /// Carry it out in this process, without a gateway. If it is killed, a gateway goes on with what
+    /// it had begun; without one, run it again
     #[arg(long, conflicts_with = "dry_run")]
     pub here: bool,
 }
@@ -105,6 +106,7 @@ pub(super) struct Start {
     pub table: String,
     /// The logical partition keys, or with --index the values of the index's; binary in base64.
     /// Keys move together, up to 100 at once; one that cannot move is named, and the others go on
+    #[arg(allow_negative_numbers = true)]
     pub key: Vec<String>,
     /// Reshard a value of this global index's partition key instead: only that value is spread
     #[arg(long, value_name = "INDEX", conflicts_with_all = ["strategy", "attribute", "separator", "part"])]
@@ -163,6 +165,7 @@ pub(super) struct Steered {
     /// The table [default, with --all: every table]
     pub table: Option<String>,
     /// The logical partition keys, or with --index the values of the index's; binary in base64
+    #[arg(allow_negative_numbers = true)]
     pub key: Vec<String>,
     /// They are values of this index's partition key
     #[arg(long, value_name = "INDEX", conflicts_with = "all")]
@@ -180,6 +183,7 @@ pub(super) struct Back {
     /// The table
     pub table: String,
     /// The logical partition key; binary in base64
+    #[arg(allow_negative_numbers = true)]
     pub key: Option<String>,
     /// Every key of the table that is on record with other shards, at most 1,000
     #[arg(long)]

@@ -2,6 +2,7 @@
 //! writes the intents.
 
 use heatsink_control::reshard_intent::{ReshardIntent, Subject, WantedLayout, key_text};
+use heatsink_dynamo::KeyType;
 use heatsink_layout::{in_slots, shards};
 use heatsink_workers::{Plan, Reshard, ReshardReport, TableContext, WorkerError};
 use serde_json::{Value as Json, json};
@@ -63,8 +64,14 @@ pub(super) async fn ask(
     if todo.iter().any(|((_, wanted), _)| wanted.counter.is_some()) {
         intents::known_to_all(opened, |one| one.knows_counters, "counters of single keys").await?;
     }
+    if todo.iter().any(|(_, reshard)| reshard.narrows()) {
+        intents::known_to_all(opened, |one| one.knows_narrowing, "counters that get fewer shards").await?;
+    }
     if todo.iter().any(|(_, reshard)| reshard.has_slots_by_name()) {
         intents::known_to_all(opened, |one| one.knows_slots, "slots by name").await?;
+    }
+    if context.key_type() == KeyType::N {
+        intents::known_to_all(opened, |one| one.knows_numbers, "shards of keys that are numbers").await?;
     }
     let is_long = |key: &[u8]| Subject::from((key, context.key_type())).is_long(context.id());
     if todo.iter().any(|((key, _), _)| is_long(key)) {
@@ -92,10 +99,13 @@ pub(super) async fn ask(
     };
     let wishes: Vec<Wish> = todo.iter().map(wish).collect();
     if opened.access == Access::Alone || how.here {
-        intents::not_asked_for(opened, context.id(), &wishes, place).await?;
+        let here = &here::here(opened);
+        let left = intents::left_to((opened, here), context.id(), &wishes, |one| one.carries, place).await?;
         let mut reports = Vec::new();
-        for (wanted, _) in &todo {
-            reports.extend(here::carry_out(opened, &table, wanted, how, place).await.map_err(stopped)?);
+        for (wish, before) in wishes.iter().zip(&left) {
+            let id = (context.id(), &*table);
+            let report = here::carry_out((opened, here), id, (wish, before.as_ref()), how, place).await;
+            reports.push(report.map_err(stopped)?);
         }
         return say_done(&table, &asked, &reports, &already, &warnings, place);
     }
@@ -272,6 +282,27 @@ fn in_words(plan: &Plan) -> String {
     let next = plan.next_steps.first().map(|next| format!("\nNext: {next}"));
     let warnings = plan.warnings.iter().map(|warning| format!("\nwarning: {warning}"));
     let next = warnings.chain(next).collect::<String>();
+    if let Some(counter) = plan.counter.as_ref().filter(|_| plan.from > plan.to) {
+        return format!(
+            "the key {:?} of table {} has {} and {} items; {} {}. ADDs to {} go to what is left first; then the parts in the others, some {}, are added to \
+             their items, one transaction each, in some {} s, with some {} write and {} read units (${:.2} on demand). Nothing waits; a read of an item \
+             takes twice the units meanwhile. Phases: {}. Point of no return: {}{next}",
+            plan.key,
+            plan.table,
+            shards(plan.from),
+            plan.items,
+            if plan.to == 1 { "it becomes a whole key with" } else { "it keeps" },
+            shards(plan.to),
+            counter.join(", "),
+            plan.to_move,
+            plan.seconds,
+            plan.write_units,
+            plan.read_units,
+            plan.dollars,
+            plan.phases.join(", "),
+            plan.point_of_no_return
+        );
+    }
     if let Some(counter) = &plan.counter {
         return format!(
             "the key {:?} of table {} has {} and {} items; with {} ADDs to {} go to each in turn, and no item moves or waits. A read of an item \

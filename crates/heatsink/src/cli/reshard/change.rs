@@ -5,6 +5,7 @@ use heatsink_workers::is_wanted;
 use serde_json::json;
 
 use super::args::{Place, Steered};
+use super::keys::means;
 use super::opened::Opened;
 use super::told::{command_on, say, status_of, unread};
 use super::{on_record, too_late};
@@ -50,7 +51,9 @@ pub(super) async fn change(one: Steered, change: Change) -> Result<(), Exit> {
     let of_table = |found: &ReshardIntent| {
         one.table.as_ref().is_none_or(|table| *table == found.table) || Some(&found.table_id) == id.as_ref()
     };
-    let names = |found: &ReshardIntent, key: &String| *key == found.key_text() && one.index == found.index;
+    let names = |found: &ReshardIntent, key: &String| {
+        means(key, &found.key, found.key_type) && one.index == found.index
+    };
     let named = !one.key.is_empty();
     let mut meant: Vec<ReshardIntent> = intents
         .known

@@ -1,38 +1,49 @@
-//! Carries reshards out in this process, one after the other.
+//! Carries reshards out in this process, one after the other, as a gateway would.
 
-use heatsink_control::reshard_intent::WantedLayout;
+use std::sync::Arc;
+
+use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_reshard::State;
-use heatsink_workers::{Progress, ReshardOptions, ReshardReport, WorkerError};
+use heatsink_workers::{Here, Progress, ReshardReport, WorkerError};
 use indicatif::ProgressBar;
 
 use super::args::{How, Place};
+use super::intents::{self, Wish};
 use super::opened::{Access, Opened};
 use super::told::phase_name;
 use crate::cli::progress::bar;
 
-/// Gives a key the layout; `None` if it has it.
+/// This process, as others see it that meets its intents.
+pub(super) fn here(opened: &Opened) -> Here {
+    let name = match intents::user() {
+        user if user.is_empty() => "a command".to_owned(),
+        user => format!("a command of {user}"),
+    };
+    let (store, env) = (Arc::clone(&opened.store), Arc::clone(&opened.env));
+    Here::new(store, env, &opened.rules, &name, opened.access == Access::Alone)
+}
+
+/// Gives a key or a value what is wanted of it. `before`: the intent on record.
 pub(super) async fn carry_out(
-    opened: &Opened,
-    table: &str,
-    (key, wanted): &(Vec<u8>, WantedLayout),
+    (opened, here): (&Opened, &Here),
+    table: (&str, &str),
+    (wish, before): (&Wish, Option<&ReshardIntent>),
     how: &How,
     place: &Place,
-) -> Result<Option<ReshardReport>, WorkerError> {
-    let context = opened.table(table, how.confirm_streams).await?;
-    let reshard = context.reshard(key, wanted)?;
-    if reshard.is_done() {
-        return Ok(None);
-    }
-    context.beside_keys()?;
-    let shown = Shown(bar(place.output, None, "{msg} {human_pos} items moved, {per_sec}"));
-    let options = ReshardOptions { exclusive: opened.access == Access::Alone, rate: how.rate };
-    let report = reshard.run(options, &shown).await?;
+) -> Result<ReshardReport, WorkerError> {
+    let counted = match wish.index {
+        None => "{msg} {human_pos} items moved, {per_sec}",
+        Some(_) => "{msg} {human_pos} items rewritten, {per_sec}",
+    };
+    let shown = Arc::new(Shown(bar(place.output, None, counted)));
+    let request = intents::request(wish, how, opened.env.unix_millis());
+    let report = here.carry(before, (table, wish.subject()), request, shown.clone()).await?;
     shown.0.finish_and_clear();
-    Ok(Some(report))
+    Ok(report)
 }
 
 /// Shows how far it is.
-pub(super) struct Shown(pub ProgressBar);
+struct Shown(ProgressBar);
 
 impl Progress for Shown {
     fn state(&self, state: State) {

@@ -8,6 +8,8 @@ use std::time::Duration;
 use heatsink_control::reshard_intent::{Request, ReshardIntent, Subject, WantedLayout};
 use heatsink_control::{Fencing, Gateway};
 use heatsink_dynamo::KeyType;
+use heatsink_dynamo::display::inert;
+use heatsink_workers::Here;
 
 use super::args::{How, Place};
 use super::opened::{Access, Opened};
@@ -27,7 +29,7 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> Subject<'_> {
         Subject { index: self.index.as_deref(), key: &self.key, key_type: self.key_type }
     }
 }
@@ -97,29 +99,53 @@ async fn registered(opened: &Opened, carries: fn(&Gateway) -> bool) -> Result<Ve
     }
 }
 
-/// Refuses what a gateway carries out already, or would.
-pub(super) async fn not_asked_for(
-    opened: &Opened,
+/// What is on record for each wish, where this process carries it out itself.
+///
+/// # Errors
+/// Another process carries it out already, or would; something else is asked for.
+pub(super) async fn left_to(
+    (opened, here): (&Opened, &Here),
     table_id: &str,
     wishes: &[Wish],
+    carries: fn(&Gateway) -> bool,
     place: &Place,
-) -> Result<(), Exit> {
-    let intents = opened.registry.intents(true).await.map_err(unread)?.known;
-    let open = |wish: &Wish| {
-        let mut of_table = intents.iter().filter(|one| one.table_id == table_id && one.is_open());
-        of_table.find(|one| one.subject() == wish.subject())
+) -> Result<Vec<Option<ReshardIntent>>, Exit> {
+    let gateways = match opened.access {
+        // On a file there is none.
+        Access::Alone => None,
+        _ => opened.observer().gateways().await.map_err(unread)?,
     };
-    // On a file nobody else would.
-    match wishes.iter().find_map(open).filter(|_| opened.access != Access::Alone) {
-        None => Ok(()),
-        Some(one) => Err(Exit::usage(format!(
-            "A reshard of {} of table {} is asked for, and a gateway carries it out: follow it with `{}`, or take it back first with `{}`",
-            one.subject().in_words(),
-            one.table,
-            status_command(&one.table, place),
-            command_on("cancel", one, place)
-        ))),
+    let gateways = gateways.is_some_and(|(_, listed)| listed.iter().any(carries));
+    let mut left = Vec::with_capacity(wishes.len());
+    for wish in wishes {
+        let found = opened.registry.intent_for(table_id, wish.subject()).await.map_err(unread)?;
+        if let Some(open) = found.as_ref().filter(|found| found.is_open()) {
+            let waits_for_gateway = open.carrier.is_none() && gateways;
+            if waits_for_gateway || !here.is_left(open).await.map_err(unread)? {
+                return Err(carried_out(open, place));
+            }
+            // A cancel goes on first.
+            if !open.cancelled {
+                agrees(open.clone(), &wish.layout, place)?;
+            }
+        }
+        left.push(found);
     }
+    Ok(left)
+}
+
+fn carried_out(one: &ReshardIntent, place: &Place) -> Exit {
+    let who = match &one.carrier {
+        Some(carrier) if carrier.gateway.is_empty() => inert(&carrier.name),
+        _ => "a gateway".into(),
+    };
+    Exit::usage(format!(
+        "A reshard of {} of table {} is asked for, and {who} carries it out: follow it with `{}`, or take it back first with `{}`",
+        one.subject().in_words(),
+        one.table,
+        status_command(&one.table, place),
+        command_on("cancel", one, place)
+    ))
 }
 
 /// Writes the intents, and gives them as they are on record.
@@ -136,7 +162,6 @@ pub(super) async fn write(
         let found = registry.intent_for(table_id, wish.subject()).await.map_err(unread)?;
         before.push(found.map(|found| agrees(found, &wish.layout, place)).transpose()?);
     }
-    let by = std::env::var("USER").unwrap_or_default();
     let asked = opened.env.unix_millis();
     let mut written = Vec::with_capacity(wishes.len());
     for (wish, before) in wishes.iter().zip(before) {
@@ -146,13 +171,7 @@ pub(super) async fn write(
             written.push(before);
             continue;
         }
-        let request = Request {
-            layout: wish.layout.clone(),
-            rate: how.rate,
-            streams_confirmed: how.confirm_streams,
-            by: by.clone(),
-            asked,
-        };
+        let request = request(wish, how, asked);
         let mut intent = registry.new_intent((table_id, table), wish.subject(), request);
         if let Some(before) = &before {
             intent.version = before.version + 1;
@@ -170,6 +189,22 @@ pub(super) async fn write(
         written.push(intent);
     }
     Ok(written)
+}
+
+/// What this command asks for, at that time.
+pub(super) fn request(wish: &Wish, how: &How, asked: u64) -> Request {
+    Request {
+        layout: wish.layout.clone(),
+        rate: how.rate,
+        streams_confirmed: how.confirm_streams,
+        by: user(),
+        asked,
+    }
+}
+
+/// Who runs this command, for people.
+pub(super) fn user() -> String {
+    std::env::var("USER").unwrap_or_default()
 }
 
 /// An intent on record beside which this layout can be asked for.

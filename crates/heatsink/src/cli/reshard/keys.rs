@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use heatsink_control::reshard_intent::key_text;
 use heatsink_control::rules::attribute_to_spread;
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
-use heatsink_layout::{MAX_VALUE_LAYOUTS, Table};
+use heatsink_layout::{MAX_VALUE_LAYOUTS, Table, number_codec};
 use heatsink_workers::TableContext;
 use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
@@ -61,8 +61,20 @@ fn attribute_bytes(attribute: &AttributeDefinition, key: &str) -> Result<Vec<u8>
         KeyType::B => STANDARD.decode(key).map_err(|_| {
             Exit::usage(format!("the key {} is binary: give {key:?} in base64", attribute.name))
         }),
-        _ => Ok(key.as_bytes().to_vec()),
+        KeyType::N => {
+            let number = number_codec::canonical(key).map(|number| number.into_owned().into_bytes());
+            number.ok_or_else(|| {
+                Exit::usage(format!("the key {} is a number, and {key:?} is none", attribute.name))
+            })
+        }
+        KeyType::S => Ok(key.as_bytes().to_vec()),
     }
+}
+
+/// Whether a person means that key by this text: a number has several spellings.
+pub(super) fn means(text: &str, key: &[u8], key_type: KeyType) -> bool {
+    let is_number = || number_codec::canonical(text).is_some_and(|number| number.as_bytes() == key);
+    text == key_text(key, key_type) || key_type == KeyType::N && is_number()
 }
 
 /// The keys that `start` names.
@@ -70,16 +82,24 @@ pub(super) async fn named(opened: &Opened, context: &TableContext, start: &Start
     if !start.key.is_empty() {
         let named: BTreeSet<&String> = start.key.iter().collect();
         bounded(named.len(), &start.table)?;
-        let keys = named.into_iter().map(|key| bytes(context, key)).collect::<Result<_, _>>()?;
+        let keys: BTreeSet<_> = named.into_iter().map(|key| bytes(context, key)).collect::<Result<_, _>>()?;
+        let keys = keys.into_iter().collect();
         return Ok(Keys { keys, read: None });
     }
     if let Some(prefix) = &start.prefix {
+        if context.key_type() == KeyType::N {
+            return Err(Exit::usage(format!(
+                "--prefix: the partition keys of table {} are numbers, which begin with nothing: name them, or a file with --file",
+                start.table
+            )));
+        }
         return beginning(opened, context, &bytes(context, prefix)?, start.place.output).await;
     }
     let lines = lines(start)?;
     bounded(lines.len(), &start.table)?;
-    let keys = lines.iter().map(|line| bytes(context, line)).collect::<Result<_, _>>()?;
-    Ok(Keys { keys, read: None })
+    // One number can be written in several ways.
+    let keys: BTreeSet<_> = lines.iter().map(|line| bytes(context, line)).collect::<Result<_, _>>()?;
+    Ok(Keys { keys: keys.into_iter().collect(), read: None })
 }
 
 /// The lines of the file that `start` names, each once.

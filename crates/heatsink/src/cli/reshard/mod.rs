@@ -2,8 +2,9 @@
 //! says which keys are on record.
 //!
 //! The commands write intents to the registry, and a gateway carries them out. On a data file,
-//! where there is no gateway, and with `--here` the command carries them out itself. With `--index`
-//! all of them are about values of that index ([`value`]).
+//! where there is no gateway, and with `--here` the command carries them out itself; where it is
+//! killed, a gateway goes on. With `--index` all of them are about values of that index
+//! ([`value`]).
 
 mod args;
 mod ask;
@@ -20,6 +21,7 @@ mod status;
 mod summary;
 mod told;
 mod too_late;
+mod unasked;
 mod value;
 mod value_words;
 mod warnings;
@@ -81,18 +83,9 @@ async fn back(back: args::Back) -> Result<(), Exit> {
             vec![(key, wanted)]
         }
         None => {
-            let (counters, other): (Vec<_>, Vec<_>) =
-                context.elsewhere().into_iter().partition(|(key, _)| context.is_counter(key));
-            if !counters.is_empty() {
-                let keys: Vec<_> =
-                    counters.iter().map(|(key, _)| key_text(key, context.key_type())).collect();
-                tracing::warn!(
-                    "counters keep their shards, and these keys stay as they are: {}",
-                    keys.join(", ")
-                );
-            }
-            keys::bounded(other.len(), &back.table)?;
-            other
+            let elsewhere = context.elsewhere();
+            keys::bounded(elsewhere.len(), &back.table)?;
+            elsewhere
         }
     };
     let several = back.key.is_none();

@@ -1,4 +1,5 @@
-//! What a cancel takes back though nobody asked for it on record: a command with --here was killed.
+//! What a cancel takes back though nobody asks for it on record: its intent is lost, or a command of
+//! an older build that carried it out itself was killed.
 
 use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{Request, ReshardIntent, Subject, WantedLayout, key_text};
@@ -7,13 +8,15 @@ use heatsink_layout::ValueLayout;
 use heatsink_workers::DEFAULT_RATE;
 
 use super::args::Steered;
+use super::intents::user;
+use super::keys::means;
 use super::opened::Opened;
 use super::told::unread;
 use super::too_late;
 use crate::exit::Exit;
 
-/// The intent for a key that moves though none is on record, because a command with --here was
-/// killed: `id` is that of the table, for a cancel alone.
+/// The intent for a key that moves though none is on record: `id` is that of the table, for a cancel
+/// alone.
 ///
 /// # Errors
 /// There is none, or it is too late: what is on record instead.
@@ -48,8 +51,8 @@ async fn of_key(
         return Ok(None);
     };
     let records = opened.registry.key_records(&of_table.id).await.map_err(unread)?;
-    let text = |record: &KeyRecord| key_text(&record.key, record.key_type);
-    let Some(record) = records.iter().find(|record| text(record) == key) else { return Ok(None) };
+    let is_meant = |record: &&KeyRecord| means(key, &record.key, record.key_type);
+    let Some(record) = records.iter().find(is_meant) else { return Ok(None) };
     let at_rest = too_late::at_rest(table, record, &one.place);
     if let Some(why) = at_rest.or_else(|| too_late::of_key(table, Some(record), &one.place)) {
         return Err(Exit::failed(why));
@@ -59,7 +62,7 @@ async fn of_key(
         layout: WantedLayout::of(&moves.to),
         rate: DEFAULT_RATE,
         streams_confirmed: true,
-        by: std::env::var("USER").unwrap_or_default(),
+        by: user(),
         asked: opened.env.unix_millis(),
     };
     let key: (&[u8], KeyType) = (&record.key, record.key_type);
@@ -87,7 +90,7 @@ async fn of_value(
         layout: migration.to.into(),
         rate: DEFAULT_RATE,
         streams_confirmed: true,
-        by: std::env::var("USER").unwrap_or_default(),
+        by: user(),
         asked: opened.env.unix_millis(),
     };
     let key_type = layout.index.attribute.key_type;

@@ -3,7 +3,7 @@
 
 use heatsink_control::lost_registry::traces_of_key;
 use heatsink_control::reshard_intent::key_text;
-use heatsink_layout::codec::split_shard;
+use heatsink_layout::codec::split_shard_of;
 use heatsink_workers::TableContext;
 
 use super::opened::Opened;
@@ -26,7 +26,7 @@ pub(super) async fn refuse(
     }
     let table = &context.table().name;
     for own in keys {
-        let Some((base, shard)) = split_shard(own) else { continue };
+        let Some((base, shard)) = split_shard_of(own, context.key_type()) else { continue };
         let [key, base] = [own, base].map(|key| key_text(key, context.key_type()));
         if named {
             let Some(described) = opened.registry.describe(table).await.map_err(unread)? else { continue };

@@ -2,10 +2,10 @@
 
 use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{
-    EndedAs, Intents, MAX_INTENTS, ReshardIntent, WantedLayout, key_text,
+    EndedAs, Intents, MAX_INTENTS, ReshardIntent, UnderWay, WantedLayout, key_text,
 };
 use heatsink_dynamo::display::inert;
-use heatsink_layout::{Layout, ValueLayout, in_slots, shards};
+use heatsink_layout::{Layout, in_slots, shards};
 use heatsink_workers::NewestStep;
 use serde_json::{Value as Json, json};
 
@@ -13,8 +13,8 @@ use super::args::{Place, Status, words};
 use super::opened::Opened;
 use super::summary;
 use super::told::{command, command_on, phase_name, say, unread};
-use super::value_words;
 use super::value_words::start_command;
+use super::{unasked, value_words};
 use crate::exit::Exit;
 
 /// How many of a kind are listed for people.
@@ -25,36 +25,37 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     let opened = Opened::at(&status.place).await?;
     let registry = &opened.registry;
     let Intents { mut known, unknown, next } = registry.intents(true).await.map_err(unread)?;
+    let mut unreadable: Vec<String> = unknown.iter().map(ToString::to_string).collect();
     let (mut records, mut values) = (Vec::new(), Vec::new());
-    if let Some(table) = &status.table {
-        known.retain(|one| one.table == *table);
-        let Some(described) = registry.describe(table).await.map_err(unread)? else {
-            return Err(Exit::usage(format!("there is no table {table}")));
-        };
-        let recorded = registry.read(&described.schema.id).await.map_err(unread)?;
-        if let Some(record) = recorded.as_ref().filter(|record| record.keys > 0) {
-            records = registry.key_records(&record.id).await.map_err(unread)?;
+    let left = match &status.table {
+        None => unasked::of_all(&opened, &known).await.unwrap_or_else(|error| {
+            unreadable.push(error.to_string());
+            Vec::new()
+        }),
+        Some(table) => {
+            known.retain(|one| one.table == *table);
+            let Some(described) = registry.describe(table).await.map_err(unread)? else {
+                return Err(Exit::usage(format!("there is no table {table}")));
+            };
+            let id = described.schema.id;
+            let recorded = registry.read(&id).await.map_err(unread)?;
+            if recorded.as_ref().is_some_and(|record| record.keys > 0) {
+                records = registry.key_records(&id).await.map_err(unread)?;
+            }
+            values = recorded.map(|record| record.values).unwrap_or_default();
+            let of_table = UnderWay::of((&id, table), records.iter().cloned(), values.iter().cloned());
+            vec![unasked::without(of_table, &known)]
         }
-        values = recorded.map(|record| record.values).unwrap_or_default();
-    }
+    };
     known.sort_by_key(|one| (one.table.clone(), one.request.asked));
     let now = opened.env.unix_millis();
-    let unread_intents: Vec<String> = unknown.iter().map(ToString::to_string).collect();
-    let mut next_steps = next_steps(status.table.as_deref(), &known, &records, &status.place);
-    if let Some(table) = &status.table {
-        let place = status.place.words();
-        // A command with --here was killed.
-        let is_asked = |one: &&ValueLayout| {
-            known.iter().any(|intent| intent.index.is_some() && intent.key == one.value && intent.is_open())
-        };
-        let left = values.iter().filter(|one| !is_asked(one));
-        next_steps.extend(left.filter_map(|one| value_words::resume(table, one, &place)));
-    }
-    let mut document = json!({
-        "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unreadable": unread_intents, "more": next.is_some(), "next_steps": next_steps,
-    });
+    let mut next_steps = next_steps(&known, &status.place);
+    next_steps.extend(unasked::next_steps(&left, &status.place));
     let summaries = summary::of(&known);
-    document["tables"] = json!(summaries);
+    let mut document = json!({
+        "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unasked": unasked::told(&left, recorded), "unreadable": unreadable,
+        "more": next.is_some(), "tables": summaries, "next_steps": next_steps,
+    });
     let mut text: Vec<String> = summaries.iter().map(summary::Summary::line).collect();
     text.extend(known.iter().take(LISTED).map(|one| asked_line(one, now)));
     if known.len() > LISTED {
@@ -75,43 +76,26 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     } else if known.is_empty() {
         text.push("no reshard is asked for".to_owned());
     }
-    text.extend(unread_intents.into_iter().take(LISTED));
+    text.extend(unasked::lines(&left, recorded_line).into_iter().take(LISTED));
+    text.extend(unreadable.into_iter().take(LISTED));
     text.extend(next_steps.iter().take(LISTED).map(|step| format!("Next: {step}")));
     say(status.place.output, &document, &text.join("\n"))
 }
 
 /// What an operator may want to do about them.
-fn next_steps(
-    table: Option<&str>,
-    intents: &[ReshardIntent],
-    records: &[KeyRecord],
-    place: &Place,
-) -> Vec<String> {
-    let start = |table: &str, key: &str, wanted: &WantedLayout| {
-        format!("{} {}", command("start", table, key, place), words(wanted))
-    };
+fn next_steps(intents: &[ReshardIntent], place: &Place) -> Vec<String> {
     let mut steps = Vec::new();
     for one in intents {
         let (key, wanted) = (one.key_text(), &one.request.layout);
         match (&one.ended, &one.index) {
             (Some(ended), None) if ended.how == EndedAs::Stopped => {
-                steps.push(start(&one.table, &key, wanted))
+                steps.push(format!("{} {}", command("start", &one.table, &key, place), words(wanted)));
             }
             (Some(ended), Some(index)) if ended.how == EndedAs::Stopped => {
                 steps.push(start_command(&one.table, &key, index, wanted.shards, &place.words()));
             }
             (None, _) if one.paused => steps.push(command_on("resume", one, place)),
             _ => {}
-        }
-    }
-    // A command with --here was killed.
-    for one in records.iter().filter(|one| one.moves.is_some() || !one.settled) {
-        if let Some(table) =
-            table.filter(|_| !intents.iter().any(|intent| intent.index.is_none() && intent.key == one.key))
-        {
-            let layout = one.moves.as_ref().map_or(&one.layout, |moves| &moves.to);
-            let key = key_text(&one.key, one.key_type);
-            steps.push(start(table, &key, &WantedLayout::of(layout)));
         }
     }
     steps
@@ -201,10 +185,10 @@ fn step(record: &KeyRecord) -> Option<NewestStep> {
     NewestStep::of(record.moves.as_ref().map_or(&record.layout, |moves| &moves.to))
 }
 
-/// The numbers of a counter, or of a key that becomes one.
+/// The numbers of a counter, or of a key that becomes or was one.
 fn counted(record: &KeyRecord) -> Option<&[String]> {
-    let layout = record.moves.as_ref().map_or(&record.layout, |moves| &moves.to);
-    layout.counter_attributes()
+    let to = record.moves.as_ref().and_then(|moves| moves.to.counter_attributes());
+    to.or(record.layout.counter_attributes())
 }
 
 fn recorded_line(record: &KeyRecord) -> String {

@@ -4,7 +4,6 @@ use heatsink_control::reshard_intent::{ReshardIntent, WantedLayout, key_text};
 use heatsink_control::{KeyRecord, Move, Record};
 use heatsink_dynamo::display::inert;
 use heatsink_layout::{Layout, Moving, Phase, shards};
-use heatsink_workers::never_narrower;
 
 use super::args::{Place, words};
 use super::told::{command, command_on};
@@ -14,12 +13,6 @@ use super::value_words::{self, start_command};
 pub(super) fn after_the_end(intent: &ReshardIntent, ended: &str, place: &Place) -> String {
     let (table, key, of) = (&intent.table, intent.key_text(), intent.subject().in_words());
     let ended = inert(ended);
-    if let Some(attributes) = &intent.request.layout.counter {
-        return format!(
-            "the reshard of {of} of table {table} has ended: {ended}. {}",
-            never_narrower(attributes)
-        );
-    }
     let back = match &intent.index {
         None if intent.request.layout.shards == 1 && intent.request.layout.slots.is_none() => {
             format!("{} --shards N", command("start", table, &key, place))
@@ -37,25 +30,21 @@ pub(super) fn at_rest(table: &str, record: &KeyRecord, place: &Place) -> Option<
         "no reshard of the key {key:?} of table {table} is under way: it has {}",
         WantedLayout::of(&record.layout).in_words()
     );
-    match (&record.moves, record.layout.counter_attributes()) {
-        (Some(_), _) => None,
-        (None, Some(attributes)) => Some(format!("{has}. {}", never_narrower(attributes))),
-        (None, None) if count > 1 || !record.layout.slots().is_empty() => {
-            let back = command("back", table, &key, place);
-            Some(format!("{has}. The way back is a second one: `{back}`"))
-        }
-        (None, None) => None,
+    if record.moves.is_some() || count == 1 && record.layout.slots().is_empty() {
+        return None;
     }
+    let back = command("back", table, &key, place);
+    Some(format!("{has}. The way back is a second one: `{back}`"))
 }
 
 /// Why a key cannot be kept as it was, if it cannot: what to do instead.
 pub(super) fn of_key(table: &str, record: Option<&KeyRecord>, place: &Place) -> Option<String> {
     let record = record?;
-    if let (None, Some(attributes)) = (&record.moves, record.layout.counter_attributes()) {
+    if record.moves.is_none() && record.layout.counter_attributes().is_some() && !record.settled {
         let key = key_text(&record.key, record.key_type);
+        let back = command("back", table, &key, place);
         let has = format!("The key {key:?} of table {table} has {}", shards(record.layout.shards));
-        // What was asked for before, or stopped before it began, is taken back.
-        return (!record.settled).then(|| format!("{has}. {}", never_narrower(attributes)));
+        return Some(format!("{has} already. The way back is a second reshard: `{back}`"));
     }
     let steps = |moves: &Move| Moving::steps(&record.layout, &moves.to).is_some();
     let last = |moves: &Move| if steps(moves) { Phase::Reserve } else { Phase::Hold };

@@ -3,25 +3,21 @@
 //!
 //! Not here: values on record and plans in words (`value_words`).
 
+use heatsink_control::Gateway;
 use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_layout::shards;
-use heatsink_workers::{INDEX_DELAY, ReshardReport, ValueAsked, ValueOptions, ValuePlan, ValueReshard};
+use heatsink_workers::{ReshardReport, ValueAsked, ValuePlan, ValueReshard};
 use serde_json::{Value as Json, json};
 
 use super::args::Start;
 use super::ask::{items_read, who};
-use super::here::Shown;
 use super::intents::{self, Wish};
 use super::opened::{Access, Opened};
 use super::told::{are, command_on, exit, say, status_command, stopped, unread};
 use super::value_words::{planned, start_command, words};
-use super::{args, follow, keys, warnings};
-use crate::cli::progress::{Bar, bar};
+use super::{args, follow, here, keys, warnings};
+use crate::cli::progress::Bar;
 use crate::exit::Exit;
-
-/// How many items are rewritten at once. Each is one transaction, of which a claim lets eleven go
-/// at once.
-const CONCURRENCY: usize = 16;
 
 /// What a command is for.
 struct Asked<'a> {
@@ -98,10 +94,14 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
     let wishes: Vec<Wish> = todo.iter().map(wish).collect();
     warnings::ask(all_through.as_deref(), start.yes)?;
     if opened.access == Access::Alone || start.how.here {
-        intents::not_asked_for(opened, &id, &wishes, &start.place).await?;
+        let here = &here::here(opened);
+        let carries = |one: &Gateway| one.carries_values;
+        let left = intents::left_to((opened, here), &id, &wishes, carries, &start.place).await?;
         let mut reports = Vec::new();
-        for (value, _) in &todo {
-            reports.push((*value, here(opened, &asked, value).await?));
+        for ((value, _), (wish, before)) in todo.iter().zip(wishes.iter().zip(&left)) {
+            let (of, table) = ((wish, before.as_ref()), (&*id, &*start.table));
+            let report = here::carry_out((opened, here), table, of, &start.how, &start.place).await;
+            reports.push((*value, report.map_err(stopped)?));
         }
         return say_done(&asked, &reports, &already);
     }
@@ -115,21 +115,6 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
         return say_done(&asked, &reports, &already);
     }
     say_asked(opened, &asked, &intents, &already, gateways)
-}
-
-/// Carries it out in this process.
-async fn here(opened: &Opened, asked: &Asked<'_>, value: &str) -> Result<ReshardReport, Exit> {
-    // Another value of the same command has changed the record meanwhile.
-    let reshard = asked.prepared(opened, value).await?;
-    reshard.alone().map_err(exit)?;
-    let exclusive = opened.access == Access::Alone;
-    // A file's index does not lag, and nobody else is there.
-    let delay = if exclusive { std::time::Duration::ZERO } else { INDEX_DELAY };
-    let options = ValueOptions { concurrency: CONCURRENCY, exclusive, delay, rate: asked.start.how.rate };
-    let shown = Shown(bar(asked.start.place.output, None, "{msg} {human_pos} items rewritten, {per_sec}"));
-    let report = reshard.run(options, &shown).await.map_err(stopped)?;
-    shown.0.finish_and_clear();
-    Ok(report)
 }
 
 /// Says what would be done.

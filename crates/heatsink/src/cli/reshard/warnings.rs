@@ -60,12 +60,6 @@ pub(super) async fn of_plan(plan: &Plan, reshard: &Reshard) -> Result<Vec<String
     if plan.items == 0 && !reshard.is_begun() && !reshard.has_items().await.map_err(exit)? {
         warnings.push(no_items(&plan.table, &plan.key));
     }
-    if plan.counter.is_some() {
-        warnings.push(
-            "There is no way back yet: a counter never gets fewer shards, and never becomes a whole key again"
-                .to_owned(),
-        );
-    }
     Ok(warnings)
 }
 

@@ -1,7 +1,8 @@
 //! What each metric means, as `GET /_heatsink/metrics` says in its HELP lines, and
 //! docs/reference/metrics.md in its tables.
 //!
-//! Not here: counting. Each crate counts what it does.
+//! Not here: counting. Each crate counts what it does, and the gateway says what those mean that it
+//! computes when they are asked for.
 
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 
@@ -39,7 +40,7 @@ const COUNTERS: [Metric; 29] = [
         "outcome",
         "TLS handshakes of clients: done, failed, late, or crowded out by later ones.",
     ),
-    ("heatsink_config_refused_total", "", "Configurations that were read again and refused."),
+    ("heatsink_config_refused_total", "", "Configurations, or certificates, read again and refused."),
     ("heatsink_memory_waits_total", "", "Requests that waited for memory."),
     ("heatsink_physical_keys_total", "taken", "Keys of requests that have the form of a shard."),
     ("heatsink_large_items_total", "size", "Items put of 100 KB and more, and of nine tenths of 400 KB."),
@@ -96,15 +97,10 @@ const COUNTERS: [Metric; 29] = [
     ),
 ];
 
-const GAUGES: [Metric; 9] = [
+const GAUGES: [Metric; 8] = [
     ("heatsink_connections", "", "Open connections of clients."),
     ("heatsink_requests_in_flight", "", "Requests being answered."),
     ("heatsink_held_bytes", "of", "Bytes that requests hold, by what for: requests, work, answers."),
-    (
-        "heatsink_lease_left_ratio",
-        "",
-        "The share of its lease that a gateway has left: for so long it answers without reaching the registry.",
-    ),
     ("heatsink_reshards_running", "", "Reshards that this gateway carries out now."),
     (
         "heatsink_automatic_left_alone",
@@ -142,7 +138,7 @@ pub(super) fn describe() {
 
 #[cfg(test)]
 mod tests {
-    use heatsink_gateway::HOT_KEY_METRICS;
+    use heatsink_gateway::COMPUTED_METRICS;
 
     use super::*;
 
@@ -158,8 +154,7 @@ table, index and kind have names, and 200 clients; the rest is added up under em
     #[test]
     fn the_page_of_metrics_is_this_table() {
         let mut page = HEAD.to_owned();
-        let hot_keys = HOT_KEY_METRICS.map(|(name, help)| (name, "table, index, kind, key", help));
-        let gauges = [&GAUGES[..], &hot_keys].concat();
+        let gauges = [&GAUGES[..], &COMPUTED_METRICS].concat();
         for (kind, metrics) in [("Counters", &COUNTERS[..]), ("Gauges", &gauges), ("Histograms", &HISTOGRAMS)]
         {
             page += &format!("\n## {kind}\n\n| metric | labels | counts |\n|---|---|---|\n");

@@ -2,64 +2,35 @@
 //! what is in their files has changed. Kubernetes replaces files by links to other folders, which no
 //! watch on a file notices, so the contents are read.
 //!
-//! A new configuration is read whole, checked whole, and put in force at once; of one that is wrong
-//! nothing is taken.
+//! A new configuration is read whole, once nobody writes it any more, checked whole, and put in force
+//! at once; of one that is wrong nothing is taken. But where only the server's own certificate cannot
+//! be used, which time alone brings about, the one in force is kept beside all else.
 //!
-//! Not here: what the files mean (`rules`, `tls`), what of them is compared with the registry
-//! (`heatsink_control`).
+//! Not here: when files may be read (`sources`), what they mean (`rules`, `tls`), what of them is
+//! compared with the registry (`heatsink_control`).
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::future::{Either, select};
 use heatsink_access::Clients;
-use heatsink_control::{CheckedRules, ClientSettings, Control, StartError};
+use heatsink_control::{CheckedRules, Control, StartError};
 use heatsink_env::Env;
 use heatsink_gateway::http::{Live, ServerTls, Settings};
 use metrics::{Counter, Gauge, counter, gauge};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{descriptors, front, notify, tls};
-use crate::cli::rules::{self, Found};
+use super::sources::{Configuration, Loaded, Look, Reading, Sources, UNSETTLED};
+use super::{descriptors, notify};
+use crate::cli::rules::Found;
 use crate::exit::Exit;
 
-/// How often the files are read.
+/// How often the files are looked at.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// What makes the configuration.
-pub struct Sources {
-    /// What `--rules` names.
-    pub rules: Option<PathBuf>,
-    pub front: front::Args,
-    pub tls: tls::Args,
-    /// Connections beyond those of clients.
-    pub upwards: usize,
-    /// Adds to rules what this process remembers.
-    pub remember: Box<dyn Fn(Found) -> Found + Send + Sync>,
-    /// Tells one content from another.
-    pub hasher: RandomState,
-}
-
-/// A configuration that was read.
-pub struct Configuration {
-    pub found: Found,
-    pub settings: Settings,
-    /// Those of secrets and policies of clients.
-    files: Vec<PathBuf>,
-    /// What was in the files before they were read.
-    contents: Contents,
-}
-
-/// What is in the files, hashed: the rules and TLS, and what the rules name for clients.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Contents {
-    own: u64,
-    of_clients: u64,
-}
+/// So many looks that each find the files another way are told: nothing new is taken meanwhile.
+const PATIENCE: u32 = 12;
 
 /// The clients of a server, which know its region.
 #[derive(Clone)]
@@ -80,39 +51,6 @@ impl ServedClients {
     }
 }
 
-impl Sources {
-    /// Reads all of it.
-    ///
-    /// # Errors
-    /// Exit 64 with file, line and what to do.
-    pub fn read(&self, env: &dyn Env) -> Result<Configuration, Exit> {
-        let own = self.own_contents();
-        let found = (self.remember)(rules::find(self.rules.as_deref())?);
-        let files = found.rules.clients().iter().flat_map(ClientSettings::files);
-        let files: Vec<PathBuf> = files.map(Path::to_path_buf).collect();
-        let contents = Contents { own, of_clients: self.hash(&files) };
-        let tls = self.tls.read(env).map_err(Exit::usage)?;
-        let settings = self.front.settings(tls, found.rules.limits()).map_err(Exit::usage)?;
-        Ok(Configuration { found, settings, files, contents })
-    }
-
-    /// What is in the files, where these are those of clients.
-    fn contents(&self, of_clients: &[PathBuf]) -> Contents {
-        Contents { own: self.own_contents(), of_clients: self.hash(of_clients) }
-    }
-
-    fn own_contents(&self) -> u64 {
-        let rules = self.rules.clone().unwrap_or_else(rules::default_file);
-        self.hash(std::iter::once(&rules).chain(self.tls.files()))
-    }
-
-    /// The contents of files, hashed; what cannot be read counts as a content too.
-    fn hash<'a>(&self, files: impl IntoIterator<Item = &'a PathBuf>) -> u64 {
-        let contents = files.into_iter().map(|file| std::fs::read(file).ok());
-        self.hasher.hash_one(contents.collect::<Vec<_>>())
-    }
-}
-
 /// Keeps the configuration of a server that serves.
 pub struct Reload {
     sources: Arc<Sources>,
@@ -123,23 +61,18 @@ pub struct Reload {
     hangup: Signal,
     /// Whether rules were read from a file.
     has_rules_file: bool,
-    /// The files of clients.
-    files: Vec<PathBuf>,
     /// The contents that were taken, or refused for good.
-    seen: Contents,
+    seen: u64,
+    /// The files as they were last: what begins to be written is taken by a later look.
+    look: Look,
+    /// How often they were another way each time that they were looked at.
+    unsettled: u32,
     /// What was refused last, so that it is told once.
     refused: Option<String>,
     generation: u32,
     generations: Gauge,
     refusals: Counter,
     expires: Gauge,
-}
-
-/// A configuration that can be taken.
-struct Checked {
-    settings: Settings,
-    clients: Clients,
-    rules: CheckedRules,
 }
 
 /// Why a configuration is not taken.
@@ -170,8 +103,9 @@ impl Reload {
         hangup: Signal,
     ) -> Self {
         let reload = Reload {
-            files: configuration.files.clone(),
-            seen: configuration.contents,
+            seen: configuration.look.contents,
+            look: configuration.look.clone(),
+            unsettled: 0,
             served,
             has_rules_file: configuration.found.file.is_some(),
             sources: Arc::new(sources),
@@ -196,30 +130,38 @@ impl Reload {
                 let waits = std::pin::pin!(self.hangup.recv());
                 matches!(select(waits, self.env.sleep(EVERY)).await, Either::Left(_))
             };
-            let (sources, files) = (Arc::clone(&self.sources), self.files.clone());
-            let reading = tokio::task::spawn_blocking(move || sources.contents(&files));
-            let Ok(contents) = reading.await else { return };
-            if !asked && contents == self.seen {
-                continue;
-            }
+            let Some(look) = self.look_again().await else { return };
+            let before = std::mem::replace(&mut self.look, look.clone());
             if asked {
                 notify::reloading();
-            }
-            match self.take(contents).await {
-                Ok(()) => {
-                    self.refused = None;
-                    tracing::info!(generation = self.generation, "another configuration is in force");
+            } else if look.contents == self.seen {
+                self.unsettled = 0;
+                continue;
+            } else if look != before {
+                // By the next look it is whole, or still as it is.
+                self.unsettled += 1;
+                if self.unsettled == PATIENCE {
+                    self.refuse(false, UNSETTLED);
                 }
-                Err(refused) => {
-                    let (Refused::Wrong(why) | Refused::NotNow(why)) = &refused;
-                    // Told once, and each time that it is asked for.
-                    if asked || self.refused.as_ref() != Some(why) {
-                        self.refusals.increment(1);
-                        tracing::error!(
-                            "the configuration is refused, and the one before stays in force: {why}"
-                        );
+                continue;
+            }
+            self.unsettled = 0;
+            let reading = Reading {
+                env: Arc::clone(&self.env),
+                region: self.served.region.clone(),
+                in_force: self.live.tls(),
+            };
+            let loaded = match asked {
+                true => self.sources.settle(look, &reading).await,
+                false => self.sources.load(look, &reading).await,
+            };
+            match loaded {
+                Ok(loaded) => self.take(asked, loaded).await,
+                Err(look) => {
+                    self.look = look;
+                    if asked {
+                        self.refuse(asked, UNSETTLED);
                     }
-                    self.refused = Some(why.clone());
                 }
             }
             if asked {
@@ -228,40 +170,66 @@ impl Reload {
         }
     }
 
-    /// Reads, checks and takes the configuration. What is refused for good is not read again before
-    /// one of its files changes.
-    async fn take(&mut self, contents: Contents) -> Result<(), Refused> {
-        let before = self.seen;
-        let checked = self.check(contents).await;
-        if let Err(Refused::NotNow(_)) = checked {
-            self.seen = before;
+    async fn look_again(&self) -> Option<Look> {
+        let (sources, before) = (Arc::clone(&self.sources), self.look.clone());
+        tokio::task::spawn_blocking(move || sources.look(Some(&before))).await.ok()
+    }
+
+    /// Takes a configuration, or says why not. What is refused for good is not read again before one
+    /// of its files changes.
+    async fn take(&mut self, asked: bool, loaded: Loaded) {
+        match self.put_in_force(loaded).await {
+            Ok(kept) => {
+                self.refused = None;
+                tracing::info!(generation = self.generation, "another configuration is in force");
+                if let Some(why) = kept {
+                    self.refusals.increment(1);
+                    tracing::error!(
+                        "the certificate of before stays in force, and all else of the configuration is taken: {why}"
+                    );
+                }
+            }
+            Err(Refused::Wrong(why) | Refused::NotNow(why)) => self.refuse(asked, &why),
         }
-        let Checked { settings, clients, rules } = checked?;
+    }
+
+    /// Told once, and each time that it is asked for.
+    fn refuse(&mut self, asked: bool, why: &str) {
+        if asked || self.refused.as_deref() != Some(why) {
+            self.refusals.increment(1);
+            tracing::error!("the configuration is refused, and the one before stays in force: {why}");
+        }
+        self.refused = Some(why.to_owned());
+    }
+
+    /// Why the certificate of before is kept, if it is.
+    async fn put_in_force(&mut self, loaded: Loaded) -> Result<Option<String>, Refused> {
+        let before = std::mem::replace(&mut self.seen, loaded.look.contents);
+        self.look = loaded.look;
+        let (configuration, clients) = loaded.read.map_err(|error| Refused::Wrong(error.to_string()))?;
+        let Configuration { found, settings, kept, .. } = configuration;
+        let rules = match self.check(found, &clients).await {
+            Ok(rules) => rules,
+            Err(refused) => {
+                if matches!(refused, Refused::NotNow(_)) {
+                    self.seen = before;
+                }
+                return Err(refused);
+            }
+        };
         // Nothing is awaited here: all of it is in force at once.
         descriptors::provide(needed(&settings) + self.sources.upwards);
         self.generation += 1;
         self.tell(&settings);
         self.served.clients.store(Arc::new(clients));
-        self.control.replace_rules(rules);
+        let looking = self.control.replace_rules(rules);
         self.live.replace(settings);
-        Ok(())
+        looking.await;
+        Ok(kept)
     }
 
-    /// Reads and checks the configuration. `contents` were in its files just now.
-    async fn check(&mut self, contents: Contents) -> Result<Checked, Refused> {
-        let (sources, env) = (Arc::clone(&self.sources), Arc::clone(&self.env));
-        let region = self.served.region.clone();
-        let reading = tokio::task::spawn_blocking(move || {
-            let configuration = sources.read(&*env)?;
-            let clients = Clients::load(configuration.found.rules.clients(), &region);
-            Ok::<_, Exit>((configuration, clients))
-        });
-        let read = reading.await.map_err(|_| Refused::NotNow("the server is stopping".to_owned()))?;
-        self.seen = contents;
-        let (configuration, clients) = read.map_err(|error| Refused::Wrong(error.to_string()))?;
-        let Configuration { found, settings, files, contents } = configuration;
-        (self.files, self.seen) = (files, contents);
-        let clients = clients.map_err(|fault| Refused::Wrong(fault.to_string()))?;
+    /// Checks what was read against what is in force.
+    async fn check(&mut self, found: Found, clients: &Clients) -> Result<CheckedRules, Refused> {
         if self.served.clients.load().are_known() && !clients.are_known() {
             let why = "the rules name no [[client]] any more, and whoever reaches the address could do all: only a restart begins so";
             return Err(Refused::Wrong(why.to_owned()));
@@ -271,17 +239,17 @@ impl Reload {
             return Err(Refused::Wrong(why.to_owned()));
         }
         self.has_rules_file = found.file.is_some();
-        let rules = self.control.check_rules(found.rules).await.map_err(|error| match error {
+        self.control.check_rules(found.rules).await.map_err(|error| match error {
             StartError::Rules(why) => Refused::Wrong(why),
             StartError::Store(error) => Refused::NotNow(error.to_string()),
-        })?;
-        Ok(Checked { settings, clients, rules })
+        })
     }
 
     fn tell(&self, settings: &Settings) {
         self.generations.set(f64::from(self.generation));
         if let Some(tls) = &settings.tls {
             self.expires.set(figure(tls));
+            tls.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
         }
     }
 }

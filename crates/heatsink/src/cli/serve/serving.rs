@@ -74,9 +74,9 @@ pub(super) async fn until_stopped(
     let reloading = tokio::spawn(reload.keep());
     let history = history.map(|history| KeptHistory::begin(history, &status, &env));
     let recording = recording.map(|writer| Task::spawn(|stopped| writer.keep(Arc::clone(&env), stopped)));
-    let carrying = Task::spawn(|stopped| {
-        carry(store, Arc::clone(&env), control, Arc::clone(&status), acts, index_delay, stopped)
-    });
+    let heat = Arc::clone(&status);
+    let carrying =
+        Task::spawn(|stopped| carry(store, Arc::clone(&env), control, heat, acts, index_delay, stopped));
     let commands = socket.map(|OperatorSocket { listener, file, .. }| {
         Task::spawn(|stopped| {
             gateway.serve_operator(listener, async move {

@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::ask::Asked;
 use super::told::{Gateways, Reshards};
-use crate::cli::hot_keys::{Heat, HotKey, percent, rate};
-use crate::cli::{inert, print};
+use crate::cli::hot_keys::{Heat, HotKey};
+use crate::cli::{inert, key_table, print};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::screen;
@@ -66,18 +66,10 @@ fn table(heat: &Heat) -> String {
     if keys.is_empty() {
         return "No key was asked for in the last second.\n".to_owned();
     }
-    let mut table = screen::table(["Key", "Table", "", "Units/s", "±", "Load", "Throttled", "Shards"]);
+    let mut table = screen::table(key_table::HEAD.into_iter().chain(["Shards"]));
     for key in &keys {
-        table.add_row([
-            inert::shortened(&key.key, KEY),
-            inert::shortened(&key.place, PLACE),
-            key.kind().to_owned(),
-            rate(key.units),
-            rate(key.error),
-            percent(key.filled()),
-            percent(key.throttled()),
-            key.shards.map_or_else(|| "–".to_owned(), |shards| shards.to_string()),
-        ]);
+        let shards = key.shards.map_or_else(|| "–".to_owned(), |shards| shards.to_string());
+        table.add_row(key_table::cells(key, KEY, PLACE).into_iter().chain([shards]));
     }
-    screen::drawn(table, &[3, 4, 5, 6, 7])
+    screen::drawn(table, &[&key_table::NUMBERS[..], &[key_table::HEAD.len()]].concat())
 }

@@ -1,5 +1,6 @@
 //! The arguments of `heatsink verify`.
 
+use crate::cli::store_args::FenceArgs;
 use crate::output::Output;
 
 /// What `verify` takes.
@@ -10,11 +11,10 @@ pub struct Args {
     /// The table
     pub(super) table: String,
     /// One logical partition key instead of the whole table; in base64 where the table's are binary
+    #[arg(allow_negative_numbers = true)]
     pub(super) key: Option<String>,
-    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working
-    /// directory, where there is one]
-    #[arg(long, value_name = "FILE")]
-    pub(super) rules: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub(super) fence: FenceArgs,
     /// The table is in this file
     #[arg(long, value_name = "FILE")]
     pub(super) data: Option<std::path::PathBuf>,

@@ -20,17 +20,33 @@ use crate::output::Output;
 /// The most keys that are listed.
 const LISTED: usize = 20;
 
+/// What reads the items of the table.
+pub(super) struct Reading<'a> {
+    pub args: &'a Args,
+    pub store: Arc<dyn Store>,
+    pub env: Arc<dyn Env>,
+    pub fence: &'a FenceSettings,
+    /// The most items a second.
+    pub rate: Option<u64>,
+}
+
+impl Reading<'_> {
+    async fn prepare(self) -> Result<Rebuild, WorkerError> {
+        let Reading { args, store, env, fence, .. } = self;
+        let fencing = match &args.upstream {
+            Some(_) => Fencing::shared(fence, "verify"),
+            None => Fencing::exclusive(fence),
+        };
+        Rebuild::prepare(store, env, fence, &args.table, fencing).await
+    }
+}
+
 /// Runs it. Exit 0 when everything is told, and with --yes recorded; 1 when something is not told;
 /// 64 when the table is on record, or is not to be recorded.
-pub(super) async fn rebuild(
-    args: &Args,
-    store: Arc<dyn Store>,
-    env: Arc<dyn Env>,
-    fence: &FenceSettings,
-    rate: Option<u64>,
-) -> Result<(), Exit> {
+pub(super) async fn rebuild(reading: Reading<'_>) -> Result<(), Exit> {
+    let Reading { args, rate, .. } = reading;
     let bar = Bar::new(args.output);
-    let ready = prepare(args, store, env, fence).await.map_err(failed)?;
+    let ready = reading.prepare().await.map_err(failed)?;
     let mut rebuilt = ready.look(rate, &bar).await.map_err(failed)?;
     bar.done();
     if rebuilt.keys.is_empty()
@@ -65,19 +81,10 @@ pub(super) async fn rebuild(
 
 /// What `verify` says of a table without a record, after its items were read: that there is nothing
 /// to verify, or that the record is lost.
-pub(super) async fn not_recorded(
-    args: &Args,
-    store: Arc<dyn Store>,
-    env: Arc<dyn Env>,
-    fence: &FenceSettings,
-    rate: Option<u64>,
-    said: &str,
-) -> Exit {
-    let bar = Bar::new(args.output);
-    let looked = async {
-        let ready = prepare(args, store, env, fence).await?;
-        ready.look(rate, &bar).await
-    };
+pub(super) async fn not_recorded(reading: Reading<'_>, said: &str) -> Exit {
+    let bar = Bar::new(reading.args.output);
+    let rate = reading.rate;
+    let looked = async { reading.prepare().await?.look(rate, &bar).await };
     let rebuilt = match looked.await {
         Ok(rebuilt) => rebuilt,
         Err(error) => return failed(error),
@@ -103,19 +110,6 @@ pub(super) async fn not_recorded(
             rebuilt.not_told.len()
         ),
     })
-}
-
-async fn prepare(
-    args: &Args,
-    store: Arc<dyn Store>,
-    env: Arc<dyn Env>,
-    fence: &FenceSettings,
-) -> Result<Rebuild, WorkerError> {
-    let fencing = match &args.upstream {
-        Some(_) => Fencing::shared(fence, "verify"),
-        None => Fencing::exclusive(fence),
-    };
-    Rebuild::prepare(store, env, fence, &args.table, fencing).await
 }
 
 fn text(rebuilt: &Rebuilt) -> String {

@@ -8,7 +8,7 @@ use console::Term;
 use serde_json::json;
 
 use crate::cli::hot_keys::{Heat, HotKey, KeyId, Kind, percent, rate, share};
-use crate::cli::{inert, print};
+use crate::cli::{inert, key_table, print};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::screen;
@@ -131,19 +131,11 @@ fn picture(watched: Duration, heat: &Heat, height: usize, width: usize) -> Strin
     if keys.is_empty() || rows == 0 {
         return text;
     }
-    let mut table = screen::table(["Key", "Table", "", "Units/s", "±", "Load", "Throttled"]);
+    let mut table = screen::table(key_table::HEAD);
     for key in keys.iter().take(rows) {
-        table.add_row([
-            inert::shortened(&key.key, KEY.min(width / 3)),
-            inert::shortened(&key.place, KEY.min(width / 5)),
-            key.kind().to_owned(),
-            rate(key.units),
-            rate(key.error),
-            percent(key.filled()),
-            percent(key.throttled()),
-        ]);
+        table.add_row(key_table::cells(key, KEY.min(width / 3), KEY.min(width / 5)));
     }
-    text += &screen::drawn(table, &[3, 4, 5, 6]);
+    text += &screen::drawn(table, &key_table::NUMBERS);
     // What is wider than the screen would be wrapped, and not be found when it is drawn again.
     let fitting = |line: &str| inert::shortened(line, width) + "\n";
     text.lines().take(height.saturating_sub(1)).map(fitting).collect()

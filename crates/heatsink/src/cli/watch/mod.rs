@@ -28,7 +28,7 @@ use super::operator_socket::{self, OperatorSocket};
 use super::place::Place;
 use super::serve::{Signals, provide_descriptors};
 use super::store::{DataLocation, Opened};
-use super::{address, open, print, rules, store};
+use super::{address, open, print, rules, runtime, store};
 use crate::exit::Exit;
 use crate::output::Output;
 use live::Live;
@@ -64,7 +64,7 @@ pub struct Args {
 /// Watches until Ctrl-C, SIGTERM or the end of the time, and reports.
 pub fn run(args: Args) -> Result<(), Exit> {
     let addresses = address::loopback("--listen", &args.listen)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = runtime::threads()?;
     let watched = runtime.block_on(watch(args, &addresses));
     runtime.shutdown_background();
     watched

@@ -1,8 +1,11 @@
 //! Beside gateways in processes of their own, which carry out what the command asks for.
 
+use std::process::{Command, Stdio};
+
+use heatsink_dynamo::Operation;
 use serde_json::json;
 
-use super::{Town, data};
+use super::{Server, Town, data, local};
 
 #[test]
 fn a_gateway_carries_out_what_the_command_asks_for() {
@@ -108,4 +111,66 @@ fn another_gateway_goes_on_where_one_was_killed() {
     second.signal("TERM");
     let status = town.reshard(&["status", "Scores"]).1;
     assert_eq!((&status["keys"][0]["shards"], &status["keys"][0]["settled"]), (&json!(4), &json!(true)));
+}
+
+/// What a command that carries it out itself has begun, in a process that can be killed.
+fn here(town: &Town, rate: &str) -> Server {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+    command.args(["reshard", "start", "Scores", "game", "--shards", "4", "--here", "--rate", rate]);
+    command.args(["--upstream", &town.store.endpoint, "--rules", &town.rules()]);
+    local(&mut command).stdout(Stdio::null()).stderr(Stdio::null());
+    let command = Server { child: command.spawn().unwrap(), endpoint: String::new() };
+    town.until("that items move", |one| one["items_moved"].as_u64() > Some(0));
+    command
+}
+
+#[test]
+fn a_gateway_goes_on_where_a_command_was_killed_that_carried_it_out_itself() {
+    let town = Town::new("killed-here");
+    let gateway = town.gateway();
+    let command = here(&town, "40");
+    let one = town.reshard(&["status"]).1["reshards"][0].clone();
+    assert!(one["gateway"]["name"].as_str().unwrap().starts_with("a command"), "{one}");
+    // Another one leaves it alone, and says how to follow it.
+    let (code, error) = town.reshard(&["start", "Scores", "game", "--shards", "4", "--here"]);
+    let text = error.to_string();
+    assert!(code == 64 && text.contains("a command") && text.contains("status Scores"), "{code} {text}");
+    drop(command);
+    let one = town.until("that the gateway goes on", |one| {
+        one["gateway"]["id"].as_str().is_some_and(|id| !id.is_empty())
+    });
+    assert_eq!(one["reshards"][0]["key"], "game");
+    assert_eq!(one["unasked"], json!([]));
+    let (code, report) =
+        town.reshard(&["start", "Scores", "game", "--shards", "4", "--rate", "1000", "--wait"]);
+    assert!(code == 0 && report["to"] == 4, "{code} {report}");
+    gateway.signal("TERM");
+}
+
+#[test]
+fn what_nobody_asks_for_on_record_is_shown_with_what_goes_on_with_it() {
+    let town = Town::new("without-intent");
+    drop(here(&town, "40"));
+    assert_eq!(town.reshard(&["status"]).1["unasked"], json!([]));
+    // As a command of an older build leaves it.
+    let of_intents = json!({
+        "TableName": "heatsink.registry", "KeyConditionExpression": "pk = :r", "ExpressionAttributeValues": { ":r": { "S": "reshards" } },
+    });
+    let intent = town.past(Operation::Query, &of_intents)["Items"][0].clone();
+    let key = json!({ "pk": intent["pk"], "sk": intent["sk"] });
+    town.past(Operation::DeleteItem, &json!({ "TableName": "heatsink.registry", "Key": key }));
+    let next = format!("heatsink reshard start Scores game{} --shards 4", town.words());
+    for status in [town.reshard(&["status"]).1, town.reshard(&["status", "Scores"]).1] {
+        let one = &status["unasked"][0];
+        assert_eq!(
+            (&one["table"], &one["key"], &one["moves"]["phase"]),
+            (&json!("Scores"), &json!("game"), &json!("MOVE")),
+            "{status}"
+        );
+        assert_eq!((&status["reshards"], &status["next_steps"]), (&json!([]), &json!([next])));
+    }
+    let (code, report) = town.reshard(&["start", "Scores", "game", "--shards", "4", "--here"]);
+    assert!(code == 0 && report["to"] == 4, "{code} {report}");
+    let status = town.reshard(&["status"]).1;
+    assert_eq!((&status["reshards"], &status["unasked"]), (&json!([]), &json!([])));
 }

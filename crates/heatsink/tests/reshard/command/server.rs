@@ -1,8 +1,9 @@
 //! Beside a server with a store of its own.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use heatsink_dynamo::Operation;
@@ -10,7 +11,7 @@ use heatsink_store::Store;
 use heatsink_store::upstream::Endpoint;
 use serde_json::{Value as Json, json};
 
-use super::{ITEMS, Server, client, data, local, physical_keys};
+use super::{ITEMS, Server, client, data, heatsink, local, pause, physical_keys};
 
 /// Puts one item after another under `game` and reads each at once, until that is set. Returns how
 /// many.
@@ -80,4 +81,47 @@ fn a_server_with_a_store_of_its_own_carries_out_what_is_asked_of_it() {
     let of_game = |key: &&String| *key == "game" || key.starts_with("game#~");
     assert_eq!(keys.iter().filter(of_game).count(), ITEMS + written);
     assert!(["game#~1", "game#~2", "game#~3"].iter().all(|key| keys.iter().any(|found| found == key)));
+}
+
+#[test]
+fn a_server_goes_on_where_a_command_on_its_file_was_killed() {
+    let data = data("killed-file");
+    let place = data.parent().unwrap();
+    let command = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+        command.arg("reshard").current_dir(place).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let is_carried =
+        || heatsink(&data, &["status"]).1["reshards"][0]["gateway"]["name"].as_str().map(str::to_owned);
+    // Slower than a machine that is busy begins.
+    let mut seconds = 1;
+    let carrier = loop {
+        let mut start = command();
+        start.args(["start", "Scores", "game", "--shards", "4", "--rate", "8", "--data"]).arg(&data);
+        let mut started = start.spawn().unwrap();
+        pause(Duration::from_secs(seconds));
+        started.kill().unwrap();
+        assert_eq!(started.wait().unwrap().code(), None, "it had ended");
+        match is_carried() {
+            Some(carrier) => break carrier,
+            None => seconds *= 2,
+        }
+    };
+    assert!(carrier.starts_with("a command"), "{carrier}");
+    let server = Server::start(&["--data", data.to_str().unwrap(), "--partitions", "off"]);
+    for _ in 0..600 {
+        let told = command()
+            .args(["status", "Scores", "--output", "json", "--server", &server.endpoint])
+            .stdout(Stdio::piped())
+            .output()
+            .unwrap();
+        let told: Json = serde_json::from_slice(&told.stdout).unwrap();
+        let key = &told["keys"][0];
+        if key["shards"] == 4 && key["settled"] == true {
+            return;
+        }
+        pause(Duration::from_millis(100));
+    }
+    panic!("the server did not go on");
 }

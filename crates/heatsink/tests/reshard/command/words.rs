@@ -61,9 +61,6 @@ fn what_is_odd_is_a_warning() {
     }
     let known = ["start", "Scores", "game", "--shards", "4"];
     assert_eq!(warnings(&[&known[..], &["--dry-run"]].concat()), "[]");
-    let counter =
-        ["start", "Flat", "post", "--shards", "4", "--strategy", "counter", "--attribute", "n", "--dry-run"];
-    assert!(warnings(&counter).contains("no way back yet"));
 }
 
 /// A screen, and the terminal that it shows.

@@ -227,7 +227,16 @@ fn a_mover_of_a_group_is_killed_in_check() {
         let lost = async {
             world.network.sent("gateway", PREPARE, 0, false).await.unwrap();
             world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
-            world.network.plan("gateway", Wire::PutItem, "game3", 3, Fate::late(seconds(3.5)));
+            // The clients', and none of the registry's.
+            for operation in [Wire::PutItem, Wire::UpdateItem] {
+                world.network.plan(
+                    "gateway",
+                    operation,
+                    r#""pk":{"S":"game3"}"#,
+                    3,
+                    Fate::late(seconds(3.5)),
+                );
+            }
             world.network.sent("gateway", HOLD, 0, false).await.unwrap();
             world.network.set(Weather::default());
         };

@@ -19,8 +19,8 @@
 //! - **Keys of the table move.** An item has a row for each of its copies, and goes from one
 //!   physical key to the other between two pages. Both rows have one place in this order; that of
 //!   the new slot is shown, and that of the old one only after a look at both slots
-//!   (`moving::index`). A local index is read again after that look, consistently, for the items
-//!   that have moved meanwhile.
+//!   ([`moving`]). What took more than one call, or is a local index, is read again after that
+//!   look, for the items that have moved meanwhile.
 //!
 //! Not here: cursors from before the migration, or of other layouts (`layout_cursor`).
 
@@ -34,8 +34,8 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::Slot;
 
-use self::moving::in_old_slots;
-use self::order::{LogicalOrder, of_cursor};
+use self::moving::shown;
+use self::order::{LogicalOrder, RowKind, of_cursor};
 use self::page::SortedPage;
 use super::forms::{in_all_forms, of_shard};
 use super::page::Collected;
@@ -69,6 +69,16 @@ const SORTED_BY_KEY_TOO: &str = "the table's partition key, which is stored with
 /// How many rows a page has at most while keys move: each may have to be looked at in both slots.
 const MOST_MOVING: usize = 500;
 
+/// What moves while it is read is read again: an item that goes from a key that was not read yet
+/// to one that was has a row in none of the calls. It moves once, so it has one in the calls before
+/// or in those after.
+#[derive(Clone, Copy)]
+struct Again {
+    stage: usize,
+    /// Also where no stream was read by more than one call.
+    surely: bool,
+}
+
 /// Such a Query under way.
 #[derive(Clone)]
 pub(crate) struct LocallySorted {
@@ -77,6 +87,8 @@ pub(crate) struct LocallySorted {
     streams: Vec<ShardStream>,
     /// The streams by when they are read. A stream is in one of them; what is read twice has two.
     stages: Vec<Vec<usize>>,
+    /// The stage in which all is read once more.
+    again: Option<Again>,
     /// Why it is put in order here.
     pub(crate) why: &'static str,
     /// How many of the first sort attributes the store orders as the client knows them. What comes
@@ -125,8 +137,11 @@ impl LocallySorted {
             }
         };
         let (mut streams, mut stages) = in_all_forms(query, &in_shards, context)?;
-        if moves && query.index.is_some_and(|index| index.local) {
-            // What moves after it was read is read again.
+        let again = moves.then(|| Again {
+            stage: stages.len(),
+            surely: streams.len() > 1 || query.index.is_some_and(|index| index.local),
+        });
+        if moves {
             let again = streams.clone();
             stages.push((streams.len()..streams.len() + again.len()).collect());
             streams.extend(again);
@@ -153,6 +168,7 @@ impl LocallySorted {
             page: SortedPage::new(query.descending, limit, after, stages.len() > 1),
             streams,
             stages,
+            again,
             why,
             ordered,
             conditions: query.conditions.clone(),
@@ -167,12 +183,17 @@ impl LocallySorted {
     /// # Errors
     /// The first error of a stream.
     pub(crate) async fn read(mut self, calls: &mut dyn Calls) -> Result<Answer, Error> {
+        let mut went_on = false;
         for stage in 0..self.stages.len() {
-            loop {
+            if self.again.is_some_and(|again| again.stage == stage && !again.surely && !went_on) {
+                continue;
+            }
+            for number in 0.. {
                 let round = self.calls(stage);
                 if round.is_empty() {
                     break;
                 }
+                went_on |= number > 0;
                 calls.round(round.into(), &mut |stream, answer| self.take(stream, answer?)).await?;
             }
             self.look(calls).await?;
@@ -207,14 +228,15 @@ impl LocallySorted {
             .collect()
     }
 
-    /// Looks which of the old copies among the rows are items.
+    /// Looks which of the old copies among the rows are items, or were when they were read.
     async fn look(&mut self, calls: &mut dyn Calls) -> Result<(), Error> {
         let copies = self.page.copies();
         if copies.is_empty() {
             return Ok(());
         }
-        let alone = in_old_slots(self.order.schema(), &copies, &mut self.capacity, calls).await?;
-        self.page.settle(&alone);
+        let attributes = self.order.index_attributes();
+        let shown = shown(self.order.schema(), &copies, &attributes, &mut self.capacity, calls).await?;
+        self.page.settle(&shown);
         Ok(())
     }
 
@@ -222,6 +244,7 @@ impl LocallySorted {
         let page = self.gathering.reader.read(self.page.pages(), &body)?;
         let Some(stream) = self.streams.get_mut(number) else { return Ok(()) };
         let part = stream.parts.first().cloned().unwrap_or_default();
+        let partition = [std::slice::from_ref(&stream.partition), &stream.others].concat();
         let (read_to, last) = page.more.unzip();
         stream.read_to(last);
         if let Some(capacity) = &page.capacity {
@@ -232,7 +255,12 @@ impl LocallySorted {
                 continue;
             }
             let item = body.get(row.item.clone()).unwrap_or_default();
-            let Some((place, kind)) = self.order.row(at, item)? else { continue };
+            let index_key = |order: &LogicalOrder| order.index_key(partition.iter(), &at);
+            let Some((place, kind)) = self.order.row(at.clone(), item)? else { continue };
+            let kind = match kind {
+                RowKind::Old(copy) => RowKind::Old(copy.at(index_key(&self.order))),
+                kind => kind,
+            };
             if self.page.takes(&place) && place.0.matches(&self.conditions) {
                 self.page.add(place, kind, row);
             }

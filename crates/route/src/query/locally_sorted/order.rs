@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::{Error, KeyValue, json};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Number, json};
 use heatsink_layout::{Slot, Table};
 
-use super::moving::{Copy, Lies, lies};
+use super::moving::{Copy, Lies, lies, own_attributes};
 use crate::collection::keys::{Key, slot_of, stable, with_sort};
 use crate::collection::position::Position;
 use crate::context::PlanContext;
@@ -29,7 +29,7 @@ pub(super) enum RowKind {
     Item,
     /// An old copy that is not the item. It stays, so that the page ends where it would with it.
     Gone,
-    /// An old copy that was found to be the item.
+    /// An old copy that was found to be the item, or to have been when its row was read.
     Alone,
     /// An old copy, of which nothing more is known.
     Old(Copy),
@@ -62,16 +62,21 @@ pub(super) struct LogicalOrder {
     own: Option<usize>,
     /// Whether keys of the table move.
     moves: bool,
+    /// The partition key attributes of the index, then the sort attributes.
+    attributes: Vec<AttributeDefinition>,
 }
 
 impl LogicalOrder {
     pub(super) fn new(query: &Query<'_>) -> Self {
         let keys = query.schema.key_layouts();
         let own = query.sort().iter().position(|sort| sort.name == query.schema.key.partition.name);
+        let partition =
+            std::iter::once(query.spread).chain(query.fixed.iter().map(|(attribute, _)| *attribute));
         LogicalOrder {
             schema: Arc::clone(query.schema),
             own: own.filter(|_| !query.schema.keys_are_whole()),
             moves: keys.any_apart(keys.newest()),
+            attributes: partition.chain(query.sort()).cloned().collect(),
         }
     }
 
@@ -88,6 +93,24 @@ impl LogicalOrder {
     /// Whether keys of the table move.
     pub(super) fn moves(&self) -> bool {
         self.moves
+    }
+
+    /// The index's own key attributes.
+    pub(super) fn index_attributes(&self) -> Vec<AttributeDefinition> {
+        own_attributes(&self.schema, &self.attributes).cloned().collect()
+    }
+
+    /// Their values in a row that was found under these values of the index's partition key, at that
+    /// stored position.
+    pub(super) fn index_key<'a>(
+        &self,
+        partition: impl Iterator<Item = &'a Key>,
+        at: &'a Position,
+    ) -> Vec<Key> {
+        let values: Vec<&Key> = partition.chain(at.values()).collect();
+        let of = |own: &AttributeDefinition| self.attributes.iter().position(|one| one.name == own.name);
+        let own = own_attributes(&self.schema, &self.attributes);
+        own.filter_map(|own| values.get(of(own)?).map(|value| (*value).clone())).collect()
     }
 
     /// A stored item's position in logical values.
@@ -136,7 +159,11 @@ impl LogicalOrder {
                 Key::S(std::str::from_utf8(logical).unwrap_or(&text).to_owned().into())
             }
             Key::B(bytes) => Key::B(self.schema.logical(&bytes).to_vec().into()),
-            Key::N(number) => Key::N(number),
+            Key::N(number) => {
+                let text = number.to_string();
+                let logical = std::str::from_utf8(self.schema.logical(text.as_bytes())).ok();
+                Key::N(logical.and_then(|logical| Number::parse(logical).ok()).unwrap_or(number))
+            }
         }
     }
 }

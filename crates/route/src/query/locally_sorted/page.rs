@@ -130,11 +130,11 @@ impl SortedPage {
         self.rows.iter().filter_map(|(_, of, _)| of.old().cloned()).collect()
     }
 
-    /// Of those copies, these are the items; the others are not.
-    pub(super) fn settle(&mut self, alone: &HashSet<Identity>) {
+    /// The rows of these copies are shown; those of the others are not.
+    pub(super) fn settle(&mut self, shown: &HashSet<Identity>) {
         for (_, of, _) in &mut self.rows {
             if let Some(copy) = of.old() {
-                *of = if alone.contains(copy.identity()) { RowKind::Alone } else { RowKind::Gone };
+                *of = if shown.contains(copy.identity()) { RowKind::Alone } else { RowKind::Gone };
             }
         }
     }

@@ -1,9 +1,9 @@
-//! What the automatic mode is told by its gateway.
+//! What those who act on heat are told by a gateway.
 //!
-//! Not here: how it is counted (`heatsink-gateway`).
+//! Not here: how it is counted (`heatsink-gateway`), who acts (`heatsink-workers`).
 
-use heatsink_heat::KeyLoad;
-use heatsink_heat::policy::Partitions;
+use crate::KeyLoad;
+use crate::policy::Partitions;
 
 /// What tells which keys are hot at this gateway.
 pub trait HeatSource: Send + Sync {

@@ -1,17 +1,22 @@
-//! The hottest keys as metrics, in Prometheus' text form: few, and each under one label.
+//! Metrics that are computed when they are asked for, in Prometheus' text form: the lease, and the
+//! hottest keys, few and each under one label.
 //!
-//! They are written when they are asked for, from the heat of the last window, so that a key which
-//! has cooled leaves no series behind.
+//! The hottest keys are those of the last window, so that one which has cooled leaves no series
+//! behind.
+//!
+//! Not here: what is recorded as it happens (`metrics`).
 
 use std::fmt::Write as _;
 
+use heatsink_dynamo::KeyType;
 use heatsink_heat::detect::{KeyHeat, PartHeat, PartName, ShownKey};
 use sha2::{Digest, Sha256};
 
 /// The most keys: each is a series of its own in Prometheus.
-pub(crate) const MOST: usize = 20;
+const MOST: usize = 20;
 /// The longest name that is written whole, in bytes.
 const LONGEST: usize = 100;
+const HOT_KEY_LABELS: &str = "table, index, kind, key";
 
 /// How keys are named in metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,28 +28,53 @@ pub enum KeyNames {
     Hashed,
 }
 
-/// Names and meanings of the metrics.
-pub const HOT_KEY_METRICS: [(&str, &str); 2] = [
+/// Name, labels and meaning of each.
+pub const COMPUTED_METRICS: [(&str, &str, &str); 3] = [
+    (
+        "heatsink_lease_left_ratio",
+        "",
+        "The share of its lease that a gateway has left: for so long it answers without reaching the registry.",
+    ),
     (
         "heatsink_hot_key_units_per_second",
+        HOT_KEY_LABELS,
         "Capacity units that the hottest keys are asked for, with --hot-key-metrics; at most 20 keys.",
     ),
-    ("heatsink_hot_key_throttled_per_second", "Requests for them that the store throttles."),
+    ("heatsink_hot_key_throttled_per_second", HOT_KEY_LABELS, "Requests for them that the store throttles."),
 ];
 
+/// All of them. `lease_left`: the share of the lease. `hot_keys`: what shows the parts of the heat,
+/// each with so many keys, and how these are named; `None` where none is to be named.
+pub(crate) fn text(
+    lease_left: f64,
+    hot_keys: Option<(impl FnOnce(usize) -> Vec<PartHeat>, KeyNames)>,
+) -> String {
+    let [(name, _, help), ..] = COMPUTED_METRICS;
+    let mut text = head(name, help);
+    let _ = writeln!(text, "{name} {lease_left}");
+    if let Some((parts, names)) = hot_keys {
+        text += &hottest(&parts(MOST), names);
+    }
+    text
+}
+
+fn head(name: &str, help: &str) -> String {
+    format!("# HELP {name} {help}\n# TYPE {name} gauge\n")
+}
+
 /// The hottest keys of all parts.
-pub(crate) fn text(parts: &[PartHeat], names: KeyNames) -> String {
+fn hottest(parts: &[PartHeat], names: KeyNames) -> String {
     let mut keys: Vec<(&PartName, &KeyHeat)> =
         parts.iter().flat_map(|part| part.keys.iter().map(move |key| (&part.name, key))).collect();
     keys.sort_by(|(_, a), (_, b)| b.units_per_s.total_cmp(&a.units_per_s));
     keys.truncate(MOST);
-    let [units, throttled] = HOT_KEY_METRICS;
+    let [_, units, throttled] = COMPUTED_METRICS;
     let mut text = String::new();
-    for ((name, help), rate) in [
+    for ((name, _, help), rate) in [
         (units, (|key| key.units_per_s) as fn(&KeyHeat) -> f64),
         (throttled, |key: &KeyHeat| key.refused.all.per_s),
     ] {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        text += &head(name, help);
         for (part, key) in &keys {
             let table = escaped(part.table.as_deref().unwrap_or_default());
             let index = escaped(part.index.as_deref().unwrap_or_default());
@@ -62,7 +92,7 @@ pub(crate) fn text(parts: &[PartHeat], names: KeyNames) -> String {
 /// A key under a name that no other has: that of a number or a binary begins with its type.
 fn named(key: &ShownKey, names: KeyNames) -> String {
     let whole = format!("{}:{}", key.kind.name(), key.text);
-    let plain = if key.kind.name() == "S" { &key.text } else { &whole };
+    let plain = if key.kind == KeyType::S { &key.text } else { &whole };
     let hash = || {
         let digest = Sha256::digest(whole.as_bytes());
         digest.iter().take(8).fold(String::new(), |mut text, byte| {
@@ -87,8 +117,6 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use heatsink_dynamo::KeyType;
-
     use super::*;
 
     fn key(kind: KeyType, text: &str) -> ShownKey {
