@@ -27,9 +27,19 @@ class NotStarted(RuntimeError):
 
 
 class Local:
-    """A running server. `local` starts one; `with` or `stop()` ends it.
+    """A server with an empty store. `local()` starts one, and returns once it answers; `with` or `stop()` ends it.
 
     It also ends when this process does, however that ends: the server reads a pipe that only this process holds open.
+
+    partitions: whether it throttles as DynamoDB's partitions do.
+    rules: a file of rules, or the rules themselves as TOML text of several lines. Without it no key is spread.
+    data: a file that keeps the data. Without it data is in memory.
+    port: on 127.0.0.1; 0 is a free one.
+    region: the server's region.
+    arguments: more arguments of `heatsink serve`.
+    timeout: how many seconds it may take to start.
+
+    Raises NotStarted with the server's log, or MissingBinary.
     """
 
     #: The URL that clients take as `endpoint_url`.
@@ -173,31 +183,8 @@ class Local:
         return f"<heatsink.Local {self.endpoint}>"
 
 
-def local(
-    *,
-    partitions: bool = True,
-    rules: Optional[FilePath] = None,
-    data: Optional[FilePath] = None,
-    port: int = 0,
-    region: str = "us-east-1",
-    arguments: "tuple[str, ...]" = (),
-    timeout: float = 10.0,
-) -> Local:
-    """Starts a server with an empty store, and returns it once it answers.
-
-    partitions: whether it throttles as DynamoDB's partitions do.
-    rules: a file of rules, or the rules themselves as TOML text of several lines. Without it no key is spread.
-    data: a file that keeps the data. Without it data is in memory.
-    port: on 127.0.0.1; 0 is a free one.
-    region: the server's region.
-    arguments: more arguments of `heatsink serve`.
-    timeout: how many seconds it may take to start.
-
-    Raises NotStarted with the server's log, or MissingBinary.
-    """
-    return Local(
-        partitions=partitions, rules=rules, data=data, port=port, region=region, arguments=arguments, timeout=timeout)
-
+#: What programs call: `with heatsink.local() as server`.
+local = Local
 
 _running: "weakref.WeakSet[Local]" = weakref.WeakSet()
 
