@@ -1,12 +1,13 @@
 //! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what
 //! each costs.
 //!
-//! `requests forwarded|unheated|sharded|examined|recorded
+//! `requests forwarded|unheated|sharded|numeric|examined|recorded
 //! GetItem|PutItem|BatchGetItem|BatchWriteItem|Query COUNT`. A batch has 25 keys or puts; a Query
-//! reads the top 100 of 500 items. `unheated` counts no heat. `recorded` has a recording (`serve
-//! --record`), whose lines nobody writes to a file; `examined` is the same without one. The store
-//! repeats its first answer at once, so that only the gateway's work is counted. Long answers to
-//! requests that ask what they cost are copies, made beforehand: a store keeps none of its own.
+//! reads the top 100 of 500 items. `numeric` is sharded, with a number as partition key. `unheated`
+//! counts no heat. `recorded` has a recording (`serve --record`), whose lines nobody writes to a
+//! file; `examined` is the same without one. The store repeats its first answer at once, so that
+//! only the gateway's work is counted. Long answers to requests that ask what they cost are copies,
+//! made beforehand: a store keeps none of its own.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -30,7 +31,8 @@ use heatsink_gateway::{Limits, Recording, RecordingOptions, Service, Status};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
-const RULES: &str = "[[rule]]\ntable = \"sharded\"\nstrategy = \"calculated\"\nshards = 10\n";
+const RULES: &str = "[[rule]]\ntable = \"sharded\"\nstrategy = \"calculated\"\nshards = 10\n\
+    [[rule]]\ntable = \"numeric\"\nstrategy = \"calculated\"\nshards = 10\n";
 
 /// Copies of an answer: more than there are requests that ask what they cost.
 const COPIES: usize = 600;
@@ -126,15 +128,17 @@ fn main() {
         let options = RecordingOptions { one_in: 1, hashed: false, secret: [0; 4] };
         service = service.with_recording(Arc::new(Recording::new(options, &*env)));
     }
+    let (kind, game) =
+        if table == "numeric" { ("N", r#"{"N":"1718000000123"}"#) } else { ("S", r#"{"S":"game"}"#) };
     let create = format!(
-        r#"{{"TableName":"{table}","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{{"AttributeName":"pk","AttributeType":"S"}},
+        r#"{{"TableName":"{table}","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{{"AttributeName":"pk","AttributeType":"{kind}"}},
         {{"AttributeName":"sk","AttributeType":"S"}}],"KeySchema":[{{"AttributeName":"pk","KeyType":"HASH"}},{{"AttributeName":"sk","KeyType":"RANGE"}}]}}"#
     );
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         service.call(Operation::CreateTable, Bytes::from(create)).await.unwrap();
         let note = "lorem ipsum dolor sit amet ".repeat(12);
-        let key = r#""pk":{"S":"game"},"sk":{"S":"0000000123#player_123"}"#;
+        let key = format!(r#""pk":{game},"sk":{{"S":"0000000123#player_123"}}"#);
         let put = Bytes::from(format!(
             r#"{{"TableName":"{table}","Item":{{{key},"score":{{"N":"123"}},"note":{{"S":"{note}"}}}}}}"#
         ));
@@ -145,7 +149,7 @@ fn main() {
         let (operation, body) = match operation.as_str() {
             "PutItem" => (Operation::PutItem, put),
             "BatchGetItem" => {
-                let key = |at: u32| format!(r#"{{"pk":{{"S":"game"}},"sk":{{"S":"{at:010}#player_{at}"}}}}"#);
+                let key = |at: u32| format!(r#"{{"pk":{game},"sk":{{"S":"{at:010}#player_{at}"}}}}"#);
                 let keys: Vec<String> = (111..136).map(key).collect();
                 let keys = keys.join(",");
                 let batch = format!(r#"{{"RequestItems":{{"{table}":{{"Keys":[{keys}]}}}}}}"#);
@@ -154,7 +158,7 @@ fn main() {
             "BatchWriteItem" => {
                 let put = |at: u32| {
                     format!(
-                        r#"{{"PutRequest":{{"Item":{{"pk":{{"S":"game"}},"sk":{{"S":"{at:010}#player_{at}"}},"note":{{"S":"{note}"}}}}}}}}"#
+                        r#"{{"PutRequest":{{"Item":{{"pk":{game},"sk":{{"S":"{at:010}#player_{at}"}},"note":{{"S":"{note}"}}}}}}}}"#
                     )
                 };
                 let puts: Vec<String> = (111..136).map(put).collect();
@@ -164,12 +168,12 @@ fn main() {
             "Query" => {
                 for at in 0..500 {
                     let put = format!(
-                        r#"{{"TableName":"{table}","Item":{{"pk":{{"S":"game"}},"sk":{{"S":"{at:010}#player_{at}"}},"note":{{"S":"{note}"}}}}}}"#
+                        r#"{{"TableName":"{table}","Item":{{"pk":{game},"sk":{{"S":"{at:010}#player_{at}"}},"note":{{"S":"{note}"}}}}}}"#
                     );
                     service.call(Operation::PutItem, Bytes::from(put)).await.unwrap();
                 }
                 let query = format!(
-                    r#"{{"TableName":"{table}","KeyConditionExpression":"pk = :g","ExpressionAttributeValues":{{":g":{{"S":"game"}}}},
+                    r#"{{"TableName":"{table}","KeyConditionExpression":"pk = :g","ExpressionAttributeValues":{{":g":{game}}},
                     "ScanIndexForward":false,"Limit":100}}"#
                 );
                 (Operation::Query, Bytes::from(query))
