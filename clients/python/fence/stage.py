@@ -20,6 +20,7 @@ KINDS = {
     "accepted": "a request that must be refused was not",
     "refused": "refused for longer than every bound allows",
     "failed": "a command failed that must not",
+    "abandoned": "a key that moves, and nobody goes on with it",
 }
 
 

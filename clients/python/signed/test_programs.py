@@ -1,4 +1,4 @@
-"""Programs in other languages, which play what `test_libraries` plays: clients/java and clients/go. `clients/run` installs what they need."""
+"""Programs in other languages, which play what `test_libraries` plays: clients/java, clients/go and clients/ruby. `clients/run` installs what they need."""
 
 import os
 import shutil
@@ -12,6 +12,7 @@ CLIENTS = Path(__file__).resolve().parents[2]
 JARS = CLIENTS / "upstream/package/aws_dynamodb_local/DynamoDBLocal_lib"
 LOGGING = Path("/usr/share/java/commons-logging.jar")
 GO = Path("/usr/share/gocode")
+RUBY = Path("/usr/lib/ruby/vendor_ruby/aws-sdk-v1.rb")
 
 
 def run(*command, **more):
@@ -32,3 +33,8 @@ def test_go(gateway, tmp_path):
     environment = {**os.environ, "GO111MODULE": "off", "GOPATH": str(GO), "GOFLAGS": "", "GOCACHE": str(CLIENTS / "upstream/go-cache")}
     run("go", "build", "-o", program, CLIENTS / "go/signed.go", env=environment)
     run(program, gateway.endpoint, gateway.ca)
+
+
+@pytest.mark.skipif(not (shutil.which("ruby") and RUBY.exists()), reason="the SDK for Ruby 1 needs Debian")
+def test_ruby(gateway):
+    run("ruby", "-W0", CLIENTS / "ruby/signed.rb", gateway.endpoint, gateway.ca)

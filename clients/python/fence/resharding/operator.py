@@ -55,6 +55,10 @@ class Operator:
                 self.ask(target)
                 asked = True
             told = self.status()
+            if any(one["key"] == self.pk for one in told.get("unasked", [])):
+                # Each command asks on record before it moves anything: so gateways go on where it is killed.
+                self.stage.fault("abandoned", f"the key moves, and nobody asks for that: {told}")
+                break
             mine = next((key for key in told.get("keys", []) if key["key"] == self.pk), None)
             intent = next((one for one in told.get("reshards", []) if one["key"] == self.pk), None)
             is_open = intent is not None and intent["ended"] is None

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, its helper functions included"
 )]
 
+mod doors;
 mod leaderboard;
 mod signed;
 mod stage;
