@@ -9,7 +9,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from proof import pages  # noqa: E402
+from proof import pages, versions  # noqa: E402
 
 
 class Sizes(unittest.TestCase):
@@ -71,6 +71,44 @@ class Sizes(unittest.TestCase):
 
     def test_a_page_that_the_journal_does_not_list(self):
         self.one("b.md is not listed", {"docs/journal/README.md": "[a](a.md)", "docs/journal/a.md": "", "docs/journal/b.md": ""})
+
+
+class Versions(unittest.TestCase):
+    FILES = {
+        "Cargo.toml": '[workspace.package]\nversion = "1.2.0"\n[workspace.dependencies]\nheatsink-env = { path = "a", version = "1.2.0" }\n',
+        "Cargo.lock": '[[package]]\nname = "some-crate"\nversion = "0.3.1"\n',
+        "clients/python/requirements.txt": "PyName[extra]==6.1\n",
+        "clients/python/traces/requirements.txt": "",
+        "packaging/wheel/pyproject.toml": '[build-system]\nrequires = ["builds==1.16.0"]\n',
+        "packaging/wheel/requirements.txt": "builds==1.16.0\n",
+        "packaging/wheel/tests/requirements.txt": "PyName==6.1\n",
+        "clients/js/package-lock.json": '{ "packages": { "": {}, "node_modules/@a/Db": { "version": "3.0.0" } } }',
+        "docs/reference/tested-with.md": "| s | some-crate 0.3.1 |\n| PyName | 6.1 | x |\n| @a/db, more | 3.0.0 |\n| else (Java) | 9 |\n",
+        "packaging/kubernetes/a/kustomization.yaml": '    newTag: "1.2.0"\n',
+        "a.md": "heatsink-linux-x64-1.2.0.tgz heatsink_1.2.0_amd64.deb",
+    }
+
+    def faults(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+                (Path(folder) / name).write_text(text)
+            return versions.check(folder, [name for name in files if name.endswith(".md")])
+
+    def test_versions_that_hold(self):
+        self.assertEqual(self.faults(self.FILES), [])
+
+    def test_one_that_differs(self):
+        for name, old, new in (("Cargo.toml", '"a", version = "1.2.0', '"a", version = "1.1.0'), ("a.md", "x64-1.2.0", "x64-1.1.0"),
+                               ("packaging/kubernetes/a/kustomization.yaml", "1.2.0", "1.1.0"), ("Cargo.lock", "0.3.1", "0.3.2"),
+                               ("packaging/wheel/tests/requirements.txt", "6.1", "6.2"), ("packaging/wheel/pyproject.toml", "1.16", "1.17"),
+                               ("docs/reference/tested-with.md", "6.1", "6.0"), ("clients/js/package-lock.json", "3.0.0", "3.0.1")):
+            with self.subTest(name):
+                found = self.faults(self.FILES | {name: self.FILES[name].replace(old, new)})
+                self.assertEqual(len(found), 1, found)
+
+    def test_a_page_that_names_nothing_locked(self):
+        self.assertEqual(len(self.faults(self.FILES | {"docs/reference/tested-with.md": "| else | 9 |"})), 1)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 | a line that starts the server | runs until it answers, stays for the blocks that follow, and is stopped with Ctrl-C before the next
   `cargo` command: it must exit with 0 and let go of its port |
 | `python`, `js` | run against the server that was started last |
-| `toml` | rules must pass `config check`, a scenario runs in `heatsink-lab simulate` |
+| `toml` | rules must pass `config check`, a scenario runs in `heatsink-lab simulate`, dependencies must be what cargo finds |
 | `output` | what the block before it printed |
 | `text` | a drawing: nothing |
 
@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -33,6 +34,9 @@ RULES = "cargo run --quiet --release -- config check --rules {}"
 # The tables that a rules file may have, as the binary itself writes them.
 SCHEMA_OF_RULES = Path(__file__).resolve().parents[2] / "docs/heatsink.schema.json"
 SCENARIO = "cargo run --quiet --release --bin heatsink-lab -- simulate {}"
+# Of a package that depends so. Whether it builds the crates' own tests say.
+MANIFEST = "cargo tree --quiet --offline --manifest-path {} >/dev/null"
+PACKAGE = '[workspace]\n[package]\nname = "program"\nversion = "0.0.0"\nedition = "2024"\n'
 
 
 class Failed(Exception):
@@ -169,9 +173,24 @@ class Page:
         self.run(f"{program} {name}")
 
     def toml(self, block):
-        (self.folder / "block.toml").write_text(block.text)
         self.stop()
+        if set(tomllib.loads(block.text)) <= {"dependencies", "dev-dependencies"}:
+            return self.dependencies(block)
+        (self.folder / "block.toml").write_text(block.text)
         self.run((RULES if of_rules(block.text) else SCENARIO).format("block.toml"))
+
+    def dependencies(self, block):
+        """In a package that lies beside a clone with the name `heatsink`, with the versions that are in force there."""
+        beside = self.folder / "target" / "beside"
+        program = beside / "program"
+        (program / "src").mkdir(parents=True, exist_ok=True)
+        (program / "src/lib.rs").touch()
+        (program / "Cargo.toml").write_text(PACKAGE + block.text)
+        if (self.folder / "Cargo.lock").exists():
+            shutil.copy(self.folder / "Cargo.lock", program)
+        if not (beside / "heatsink").is_symlink():
+            (beside / "heatsink").symlink_to(self.folder)
+        self.run(MANIFEST.format(program / "Cargo.toml"))
 
     def output(self, block):
         if self.printed is None or self.printed.strip() != block.text.strip():
