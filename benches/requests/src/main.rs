@@ -3,11 +3,11 @@
 //!
 //! `requests forwarded|unheated|sharded|numeric|examined|recorded
 //! GetItem|PutItem|BatchGetItem|BatchWriteItem|Query COUNT`. A batch has 25 keys or puts; a Query
-//! reads the top 100 of 500 items. `numeric` is sharded, with a number as partition key. `unheated`
-//! counts no heat. `recorded` has a recording (`serve --record`), whose lines nobody writes to a
-//! file; `examined` is the same without one. The store repeats its first answer at once, so that
-//! only the gateway's work is counted. Long answers to requests that ask what they cost are copies,
-//! made beforehand: a store keeps none of its own.
+//! reads the top 100 of 500 items. `numeric` is sharded, its partition key a number of the same
+//! text. `unheated` counts no heat. `recorded` has a recording (`serve --record`), whose lines nobody
+//! writes to a file; `examined` is the same without one. The store repeats its first answer at once,
+//! so that only the gateway's work is counted. Long answers to requests that ask what they cost are
+//! copies, made beforehand: a store keeps none of its own.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -128,8 +128,8 @@ fn main() {
         let options = RecordingOptions { one_in: 1, hashed: false, secret: [0; 4] };
         service = service.with_recording(Arc::new(Recording::new(options, &*env)));
     }
-    let (kind, game) =
-        if table == "numeric" { ("N", r#"{"N":"1718000000123"}"#) } else { ("S", r#"{"S":"game"}"#) };
+    let kind = if table == "numeric" { "N" } else { "S" };
+    let game = format!(r#"{{"{kind}":"1718000000123"}}"#);
     let create = format!(
         r#"{{"TableName":"{table}","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{{"AttributeName":"pk","AttributeType":"{kind}"}},
         {{"AttributeName":"sk","AttributeType":"S"}}],"KeySchema":[{{"AttributeName":"pk","KeyType":"HASH"}},{{"AttributeName":"sk","KeyType":"RANGE"}}]}}"#

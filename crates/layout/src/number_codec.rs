@@ -17,6 +17,8 @@ use heatsink_dynamo::Number;
 
 /// What the digits 7 to 12 behind the point are.
 const MARKER: &str = "709551";
+/// What follows the digits before the point, up to the marker, if nothing of it is the key's own.
+const POINT_TO_MARKER: &str = ".000000709551";
 /// The most digits before the point of a key that has room.
 const WHOLE: usize = 20;
 /// The most behind it.
@@ -25,6 +27,8 @@ const FRACTION: usize = 6;
 const SHARD: usize = 4;
 /// The highest shard that they can say.
 const MOST: u16 = 9_999;
+/// The most digits behind the point of a physical key.
+const LONGEST: usize = FRACTION + MARKER.len() + SHARD;
 
 /// A number in its canonical text: no exponent, no needless zeros. `None` for what is no number.
 pub fn canonical(text: &str) -> Option<Cow<'_, str>> {
@@ -36,20 +40,32 @@ pub fn canonical(text: &str) -> Option<Cow<'_, str>> {
 
 /// Whether that is surely canonical: of texts that are, nearly all are short.
 fn is_canonical(text: &[u8]) -> bool {
-    let Some((whole, fraction)) = parts(text) else { return false };
-    let is_whole = whole == b"0" || whole.first().is_some_and(|first| *first != b'0');
-    let is_zero = whole == b"0" && fraction.is_empty();
-    let ends = fraction.last().is_none_or(|last| *last != b'0');
-    whole.len() + fraction.len() <= WHOLE + FRACTION + MARKER.len() + SHARD
-        && is_whole
-        && ends
-        && text.last().is_some_and(u8::is_ascii_digit)
-        && !(is_zero && text.first() == Some(&b'-'))
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    if digits.len() > WHOLE + 1 + LONGEST {
+        return false;
+    }
+    // One look at each byte: every key of every request comes through here.
+    let mut point = None;
+    for (at, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => {}
+            b'.' if point.is_none() => point = Some(at),
+            _ => return false,
+        }
+    }
+    let is_whole = |whole: &[u8]| matches!(whole, b"0" | [b'1'..=b'9', ..]);
+    match point {
+        None => is_whole(digits) && text != b"-0",
+        Some(point) => {
+            digits.get(..point).is_some_and(is_whole) && matches!(digits.last(), Some(b'1'..=b'9'))
+        }
+    }
 }
 
 /// Whether a key can have shards.
 pub fn has_room(key: &[u8]) -> bool {
-    parts(key).is_some_and(|(whole, fraction)| whole.len() <= WHOLE && fraction.len() <= FRACTION)
+    let (whole, fraction) = parts(key);
+    whole <= WHOLE && fraction <= FRACTION
 }
 
 /// What has to be appended to a logical key to make it the physical key of `shard`. Empty for shard
@@ -58,38 +74,48 @@ pub fn suffix(logical: &[u8], shard: u16) -> Option<String> {
     if shard == 0 {
         return Some(String::new());
     }
-    let (_, fraction) = parts(logical).filter(|_| has_room(logical) && shard <= MOST)?;
-    let point = if fraction.is_empty() { "." } else { "" };
-    let zeros = "0".repeat(FRACTION - fraction.len());
-    let suffix = format!("{point}{zeros}{MARKER}{shard:04}");
-    Some(suffix.trim_end_matches('0').to_owned())
+    if shard > MOST || !has_room(logical) {
+        return None;
+    }
+    let (_, fraction) = parts(logical);
+    // The point, where there is none yet, and the zeros up to the marker.
+    let begin = if fraction == 0 { 0 } else { 1 + fraction };
+    let mut suffix = String::with_capacity(1 + LONGEST);
+    suffix.push_str(POINT_TO_MARKER.get(begin..)?);
+    // Zeros at the end are no canonical text.
+    let (mut rest, mut place) = (shard, 1000);
+    while rest > 0 {
+        suffix.push(char::from_digit(u32::from(rest / place), 10)?);
+        (rest, place) = (rest % place, place / 10);
+    }
+    Some(suffix)
 }
 
 /// The logical key that a number is a shard of, a part of it, and that shard, at least 1.
 pub fn split_shard(physical: &[u8]) -> Option<(&[u8], u16)> {
-    let (whole, fraction) = parts(physical)?;
-    let (own, rest) = fraction.split_at_checked(FRACTION)?;
-    let digits = rest.strip_prefix(MARKER.as_bytes())?;
-    if whole.len() > WHOLE || digits.len() > SHARD {
+    let (whole, fraction) = parts(physical);
+    // Most keys end here.
+    if fraction <= FRACTION + MARKER.len() || fraction > LONGEST || whole > WHOLE {
         return None;
     }
+    let (own, rest) = physical.split_at_checked(physical.len() - fraction + FRACTION)?;
+    let digits =
+        rest.strip_prefix(MARKER.as_bytes()).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
     let digit = |at: usize| digits.get(at).map_or(0, |digit| u16::from(digit - b'0'));
     let shard = (0..SHARD).fold(0, |sum, at| sum * 10 + digit(at));
-    let kept = own.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
-    let point = usize::from(kept == 0);
-    let logical = physical.get(..physical.len() - fraction.len() + kept - point)?;
+    // The point goes where no digit is left behind it.
+    let own_zeros = own.iter().rev().take(FRACTION).take_while(|digit| **digit == b'0').count();
+    let point = usize::from(own_zeros == FRACTION);
+    let logical = own.get(..own.len() - own_zeros - point)?;
     // There is no -0: of 0 no shard is negative.
     (shard > 0 && logical != b"-0").then_some((logical, shard))
 }
 
-/// The digits before the point and behind it.
-fn parts(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let end = digits.iter().position(|byte| *byte == b'.');
-    let (whole, fraction) = match end {
-        Some(end) => (digits.get(..end)?, digits.get(end + 1..)?),
-        None => (digits, &b""[..]),
-    };
-    let are_digits = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
-    (!whole.is_empty() && are_digits(whole) && are_digits(fraction)).then_some((whole, fraction))
+/// How many digits of a canonical text stand before the point and behind it.
+fn parts(text: &[u8]) -> (usize, usize) {
+    let digits = text.len() - usize::from(text.first() == Some(&b'-'));
+    match text.iter().rposition(|byte| *byte == b'.') {
+        Some(point) => (digits - (text.len() - point), text.len() - point - 1),
+        None => (digits, 0),
+    }
 }
