@@ -2,7 +2,7 @@
 // one file.
 //
 //	logical.String("game_x#~3", logical.Suffix)                  // Key{Value: "game_x", Shard: 3}
-//	logical.Record(one, logical.Table{Key: "pk"})                // the stream record with logical keys; nil for a part of a counter
+//	logical.Record(one, logical.Table{Key: "pk"})                // the stream record with logical keys; nil for what is no change of an item
 //
 // How physical keys are written is a Form: Suffix under rules (numbers included), Buckets where a rule has buckets, Whole where rules name only
 // indexes, Recorded(...) where no rule names the table's keys and single ones were resharded, Templates(...) where a rule has a template. It is
@@ -18,6 +18,9 @@ import (
 	"strconv"
 	"strings"
 )
+
+// The attribute of an old copy.
+const moved = "heatsink:moved"
 
 // Key is a logical key: text, a number in canonical text, or the bytes of a binary one. The bucket is as ISO 8601 writes it (2026-06-22), or empty.
 type Key struct {
@@ -96,9 +99,15 @@ func Value(value map[string]any, form Form) (map[string]any, int, string) {
 	return value, 0, ""
 }
 
-// Record gives a stream record logical keys in Keys, NewImage and OldImage; nil if it is of a part of a counter, which is no item of its own.
+// Record gives a stream record logical keys in Keys, NewImage and OldImage; nil if it is of a part of a counter, which is no item of its own, or of
+// the old copy of an item that moved to another shard.
 func Record(record map[string]any, table Table) map[string]any {
 	change := copied(record["dynamodb"].(map[string]any))
+	for _, image := range []string{"NewImage", "OldImage"} {
+		if stored, has := change[image].(map[string]any); has && stored[moved] != nil {
+			return nil
+		}
+	}
 	stored := change["Keys"].(map[string]any)[table.Key].(map[string]any)
 	key, shard, bucket := Value(stored, table.Form)
 	if (shard > 0 || bucket != "") && table.IsCounter != nil && table.IsCounter(text(key)) {

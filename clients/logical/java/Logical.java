@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
  *
  * <pre>
  * Logical.string("game_x#~3", Logical.SUFFIX)                 // Key[value=game_x, shard=3, bucket=null]
- * Logical.record(one, new Logical.Table("pk", Logical.SUFFIX)) // the stream record with logical keys; null for a part of a counter
+ * Logical.record(one, new Logical.Table("pk", Logical.SUFFIX)) // the stream record with logical keys; null for what is no change of an item
  * </pre>
  *
  * How physical keys are written is a form: SUFFIX under rules (numbers included), BUCKETS where a rule has buckets, WHOLE where rules name only
@@ -24,6 +24,9 @@ import java.util.regex.Pattern;
  * <p>Records and values are DynamoDB JSON as maps; binary values in them are base64 or byte[], and come back as they came.
  */
 public final class Logical {
+  /** The attribute of an old copy. */
+  private static final String MOVED = "heatsink:moved";
+
   private Logical() {}
 
   /** A logical key: text, bytes or an attribute value, as it was given. The bucket is as ISO 8601 writes it (2026-06-22), or null. */
@@ -93,9 +96,15 @@ public final class Logical {
     return new Key<>(Map.of(stored.getKey(), read.value), read.shard, read.bucket);
   }
 
-  /** A stream record with logical keys in Keys, NewImage and OldImage; null if it is of a part of a counter, which is no item of its own. */
+  /**
+   * A stream record with logical keys in Keys, NewImage and OldImage; null if it is of a part of a counter, which is no item of its own, or of the
+   * old copy of an item that moved to another shard.
+   */
   public static Map<String, Object> record(Map<String, Object> record, Table table) {
     Map<String, Object> change = new LinkedHashMap<>(map(record.get("dynamodb")));
+    for (String image : List.of("NewImage", "OldImage")) {
+      if (change.get(image) != null && map(change.get(image)).containsKey(MOVED)) return null;
+    }
     Key<Map<String, Object>> key = value(map(map(change.get("Keys")).get(table.key)), table.form);
     boolean isBase = key.shard == 0 && key.bucket == null;
     Object named = key.value.values().iterator().next();

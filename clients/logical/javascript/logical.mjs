@@ -4,7 +4,7 @@
  *     import { SUFFIX, logical, record } from "./logical.mjs";
  *
  *     logical({ S: "game_x#~3" });            // { value: { S: "game_x" }, shard: 3, bucket: null }
- *     record(one, { key: "pk" });             // the stream record with logical keys; null for a part of a counter
+ *     record(one, { key: "pk" });             // the stream record with logical keys; null for what is no change of an item
  *
  * How physical keys are written is a *form*: `SUFFIX` under rules (numbers included), `BUCKETS` where a rule has buckets, `WHOLE` where rules
  * name only indexes, `recorded(...)` where no rule names the table's keys and single ones were resharded, `templates(...)` where a rule has a
@@ -13,6 +13,9 @@
  * Values are attribute values of DynamoDB JSON; binary ones are base64 (Lambda, Kinesis) or a Uint8Array (SDK), and come back as they came.
  * Buckets are as ISO 8601 writes them: 2026-06-22T01, 2026-06-22, 2026-06 or 2026-W26.
  */
+
+/** The attribute of an old copy. */
+const MOVED = "heatsink:moved";
 
 export const SUFFIX = { kind: "suffix" };
 export const BUCKETS = { kind: "buckets" };
@@ -45,12 +48,14 @@ export function logical(value, form = SUFFIX) {
 }
 
 /**
- * A stream record with logical keys in Keys, NewImage and OldImage; null if it is of a part of a counter, which is no item of its own.
+ * A stream record with logical keys in Keys, NewImage and OldImage; null if it is of a part of a counter, which is no item of its own, or of the
+ * old copy of an item that moved to another shard.
  * `table` is `{ key, form, attributes, isCounter }`: the partition key's name and form; the forms of spread keys of indexes by their names,
  * SUFFIX by a rule, recorded(...) by `reshard --index`; which logical keys hold counters.
  */
 export function record(one, table) {
   const change = { ...one.dynamodb };
+  if (change.NewImage?.[MOVED] || change.OldImage?.[MOVED]) return null;
   const { value, shard, bucket } = logical(change.Keys[table.key], table.form);
   if ((shard > 0 || bucket) && table.isCounter?.(text(value))) return null;
   for (const image of ["Keys", "NewImage", "OldImage"]) {

@@ -3,7 +3,7 @@
     from logical import SUFFIX, Table, logical, record
 
     logical({"S": "game_x#~3"})                       # Logical({"S": "game_x"}, shard=3, bucket=None)
-    record(one, Table(key="pk"))                      # the stream record with logical keys; None for a part of a counter
+    record(one, Table(key="pk"))                      # the stream record with logical keys; None for what is no change of an item
 
 How physical keys are written is a *form*: `SUFFIX` under rules (numbers included), `BUCKETS` where a rule has buckets, `WHOLE` where rules name only
 indexes, `recorded(...)` where no rule names the table's keys and single ones were resharded, `templates(...)` where a rule has a template.
@@ -15,6 +15,9 @@ Values are attribute values of DynamoDB JSON; binary ones are base64 (Lambda, Ki
 import base64
 import re
 from typing import Callable, Mapping, NamedTuple, Optional, Sequence
+
+
+MOVED = "heatsink:moved"  # the attribute of an old copy
 
 
 class Logical(NamedTuple):
@@ -72,8 +75,11 @@ def logical(value, form=SUFFIX):
 
 
 def record(one, table):
-    """A stream record with logical keys in Keys, NewImage and OldImage; None if it is of a part of a counter, which is no item of its own."""
+    """A stream record with logical keys in Keys, NewImage and OldImage; None if it is of a part of a counter, which is no item of its own, or of
+    the old copy of an item that moved to another shard."""
     change = dict(one["dynamodb"])
+    if any(MOVED in (change.get(image) or ()) for image in ("NewImage", "OldImage")):
+        return None
     key = logical(change["Keys"][table.key], table.form)
     if (key.shard or key.bucket) and table.is_counter(_text(key.value)):
         return None

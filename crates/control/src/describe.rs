@@ -1,6 +1,7 @@
 //! The store's description of a table: its schema, and whether it can be used yet.
 
 use heatsink_dynamo::{Error, Outcome, TableSchema, json};
+use serde_json::Value as Json;
 
 use crate::record::Record;
 
@@ -63,6 +64,12 @@ fn made(table: &[u8]) -> Option<u64> {
     let seconds: f64 = serde_json::from_slice(member(table, "CreationDateTime")?).ok()?;
     let millis = std::time::Duration::try_from_secs_f64(seconds).ok()?.as_millis();
     u64::try_from(millis).ok()
+}
+
+/// Whether the records of a stream with that `StreamSpecification` show items as they were before.
+pub fn shows_old_images(stream: &Json) -> bool {
+    let view = stream["StreamViewType"].as_str();
+    stream["StreamEnabled"] == true && matches!(view, Some("OLD_IMAGE" | "NEW_AND_OLD_IMAGES"))
 }
 
 #[cfg(test)]

@@ -51,9 +51,9 @@ impl KeyRecord {
         let from = Arc::new(self.layout);
         let in_force = match self.moves {
             None => InForce::Stable(from),
-            Some(Move { to, phase, expires, high_water, .. }) => {
+            Some(Move { to, phase, expires, marks, high_water, .. }) => {
                 let (to, expires) = (Arc::new(to), expires.map(Arc::from));
-                Moving { from, to, phase, expires, high_water }.in_force()
+                Moving { from, to, phase, expires, marks, high_water }.in_force()
             }
         };
         let (reserved, since, settled) = (self.reserved, self.since, self.settled);

@@ -20,7 +20,7 @@ use heatsink_layout::{Bucket, DIRECTORY, Table, TableLayouts, directory_key};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
-use crate::describe::{self, Described};
+use crate::describe::{self, Described, shows_old_images};
 use crate::memory::Expectation;
 pub use crate::name::NameEntry;
 
@@ -314,6 +314,15 @@ impl Registry {
     /// As [`time_to_live`](Self::time_to_live).
     pub async fn expires(&self, table: &str) -> Result<bool, Error> {
         Ok(self.time_to_live(table).await?.is_some())
+    }
+
+    /// Whether the table has a stream whose records show items as they were before.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn streams_old_images(&self, table: &str) -> Result<bool, Error> {
+        let answer = self.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
+        Ok(shows_old_images(&answer["Table"]["StreamSpecification"]))
     }
 
     /// The attribute by which the store deletes items of a table; `None` if it deletes none. While

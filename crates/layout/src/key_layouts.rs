@@ -302,6 +302,7 @@ mod tests {
             to: layout,
             phase: Phase::Move,
             expires: None,
+            marks: false,
             high_water: None,
         };
         let moving = RecordedKey {
@@ -335,6 +336,7 @@ mod tests {
             to: Arc::clone(&counter),
             phase,
             expires: None,
+            marks: false,
             high_water: None,
         };
         let views = [
@@ -362,6 +364,7 @@ mod tests {
                 to: Arc::clone(&layout),
                 phase,
                 expires: None,
+                marks: false,
                 high_water: None,
             };
             InForce::Moving(Arc::new(moving))

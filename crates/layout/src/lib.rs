@@ -46,7 +46,7 @@ pub use in_force::InForce;
 pub use index::{IndexKey, MigrationPhase, PrimaryKey};
 pub use key_layouts::{KeyLayouts, RecordedKey};
 pub use layout::{By, Hash, Layout, Strategy};
-pub use moving::{Moving, Narrowing, Phase, Stepping, Widening};
+pub use moving::{MARKED, MOVED, Moving, Narrowing, Phase, Stepping, Widening};
 pub use order::MIGRATING;
 pub use physical_keys::PhysicalKeys;
 pub use placement::Placement;

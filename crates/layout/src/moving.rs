@@ -11,6 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bucket, Layout, Placement, Slots, SortKey, Unplaced};
 
+/// The attribute that marks the old copy of an item whose key moves, once there is a new one. No
+/// client sees it but in records of the table's stream that it reads past Heatsink.
+pub const MOVED: &str = "heatsink:moved";
+
+/// The longest item that is marked, in bytes of its JSON, which is longer than what DynamoDB counts:
+/// with the mark it is surely no more than 400 KB.
+pub const MARKED: usize = 409_000;
+
 /// How far a key's move has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -63,6 +71,10 @@ pub struct Moving {
     /// The attribute that says when an item expires, in a table with time to live. Known from
     /// PREPARE on.
     pub expires: Option<Arc<str>>,
+    /// Whether who brings an item to its new slot marks the old copy ([`MOVED`]) before it is
+    /// deleted, so that readers of the table's stream know that the item is not. Known from PREPARE
+    /// on.
+    pub marks: bool,
     /// The highest sort key in the old slots, as it was read when none of them got an item any
     /// more: only in MOVE, and not of every move.
     pub high_water: Option<KeyValue<'static>>,
@@ -214,7 +226,7 @@ mod tests {
     fn writers_are_narrowed_before_anything_is_folded() {
         let in_force = |phase| {
             let (from, to) = (counter(&["n"], 4).into(), counter(&["n"], 2).into());
-            Moving { from, to, phase, expires: None, high_water: None }.in_force()
+            Moving { from, to, phase, expires: None, marks: false, high_water: None }.in_force()
         };
         let adds = |phase| match in_force(phase).placement(None).unwrap() {
             Some(Placement::SumOf { others, adds, .. }) => (others.len() + 1, adds),
@@ -235,6 +247,7 @@ mod tests {
                 to: counter(&["n"], 4).into(),
                 phase,
                 expires: None,
+                marks: false,
                 high_water: None,
             };
             match moving.in_force().placement(None).unwrap() {

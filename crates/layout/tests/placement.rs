@@ -76,7 +76,7 @@ proptest! {
         let (from, to) = (one(from), one(to));
         let (old, new) = (from.slot_of(sort).unwrap(), to.slot_of(sort).unwrap());
         for phase in [Phase::Reserve, Phase::Prepare, Phase::Hold, Phase::Check, Phase::Move] {
-            let moving = Moving { from: Arc::clone(&from), to: Arc::clone(&to), phase, expires: None, high_water: None };
+            let moving = Moving { from: Arc::clone(&from), to: Arc::clone(&to), phase, expires: None, marks: false, high_water: None };
             let slots = moving.slots(sort).unwrap();
             let slots = slots.map(|slots| Placement::Moving(slots).slots().collect::<Vec<_>>());
             prop_assert_eq!(slots, (old != new).then(|| vec![new, old]));

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
 use heatsink_layout::{
-    Affixes, IndexKey, Layout, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table, Unplaced, number_codec,
+    Affixes, IndexKey, Layout, MAX_PARTITION_KEY, MOVED, PrimaryKey, Slot, SortKey, Table, Unplaced,
+    number_codec,
 };
 
 use crate::context::{ItemLocation, PlanContext};
@@ -314,9 +316,22 @@ fn spread(
     Ok(())
 }
 
-/// Makes the partition key of a raw key or item logical again, and the spread keys of indexes. An
-/// object without one is left alone: a projection may have dropped it.
+/// Makes the partition key of a raw key or item logical again, and the spread keys of indexes, and
+/// takes the mark of a moved item off. An object without one is left alone: a projection may have
+/// dropped it.
 pub(crate) fn strip(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Result<(), json::Malformed> {
+    // Old copies are marked, and gone before every gateway knows that their keys rest.
+    if table.key_layouts().any_changes() && json::member(object, MOVED)?.is_some() {
+        let unmarked = Bytes::from(json::splice_members(object, &[(MOVED, None)])?);
+        let mut own = Splice::new(&unmarked);
+        strip_keys(table, &unmarked, &mut own)?;
+        splice.replace(object, own.finish(&unmarked));
+        return Ok(());
+    }
+    strip_keys(table, object, splice)
+}
+
+fn strip_keys(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Result<(), json::Malformed> {
     let partition = &table.key.partition;
     if let Some(value) = json::member(object, &partition.name)?
         && let Some(key) = KeyText::read(value, partition.key_type)
@@ -337,7 +352,7 @@ pub(crate) fn strip(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Re
 /// A key's bytes as a value.
 pub(crate) fn literal(kind: KeyType, bytes: &[u8]) -> Value {
     match kind {
-        KeyType::B => Value::B(bytes::Bytes::copy_from_slice(bytes)),
+        KeyType::B => Value::B(Bytes::copy_from_slice(bytes)),
         KeyType::S => Value::S(String::from_utf8_lossy(bytes).into_owned()),
         KeyType::N => Value::N(String::from_utf8_lossy(bytes).into_owned()),
     }

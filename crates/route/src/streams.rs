@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{Error, Operation, json};
-use heatsink_layout::Table;
+use heatsink_layout::{MOVED, Table};
 
 use crate::answer::{rewrite, strip_object};
 use crate::plan::{Plan, Single};
@@ -50,10 +50,47 @@ pub(crate) fn records(request: &Request<'_>, table: &Arc<Table>) -> Plan {
     Single::new(Operation::GetRecords, request.body.clone(), Some(Box::new(finish)), why).plan()
 }
 
-/// Makes the keys of all records logical, and takes the suffixes out of their sizes.
-fn logical<'a>(table: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
-    let Some(records) = json::member(body, "Records")?.filter(|raw| *raw != b"null") else { return Ok(()) };
-    for record in json::elements(records)? {
+/// Makes the keys of all records logical, and takes the suffixes out of their sizes. Records of an
+/// old copy that is marked, and of its deletion, are left out: the item has moved.
+fn logical<'a>(table: &Table, body: &'a Bytes, splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
+    let Some(all) = json::member(body, "Records")?.filter(|raw| *raw != b"null") else { return Ok(()) };
+    let records = json::elements(all)?;
+    let mut kept = Vec::with_capacity(records.len());
+    for record in &records {
+        if !is_of_moved(record)? {
+            kept.push(body.slice_ref(record));
+        }
+    }
+    if kept.len() < records.len() {
+        let rest = Bytes::from([b"[", kept.join(&b","[..]).as_slice(), b"]"].concat());
+        let mut own = Splice::new(&rest);
+        logical_records(table, &rest, &mut own)?;
+        splice.replace(all, own.finish(&rest));
+        return Ok(());
+    }
+    logical_records(table, all, splice)
+}
+
+/// Whether the item of a record was marked as moved: it is no change of a client's.
+fn is_of_moved(record: &[u8]) -> Result<bool, json::Malformed> {
+    let Some(change) = json::member(record, "dynamodb")?.filter(|raw| *raw != b"null") else {
+        return Ok(false);
+    };
+    let images = json::attributes_of(change, ["NewImage", "OldImage"])?;
+    for image in images.into_iter().flatten().filter(|image| *image != b"null") {
+        if json::member(image, MOVED)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn logical_records<'a>(
+    table: &Table,
+    list: &'a [u8],
+    splice: &mut Splice<'a>,
+) -> Result<(), json::Malformed> {
+    for record in json::elements(list)? {
         let Some(change) = json::member(record, "dynamodb")?.filter(|raw| *raw != b"null") else { continue };
         let [keys, new, old, size] =
             json::attributes_of(change, ["Keys", "NewImage", "OldImage", "SizeBytes"])?;

@@ -46,6 +46,7 @@ impl LayoutSource for Moves {
             to,
             phase: Phase::Move,
             expires: None,
+            marks: false,
             high_water: None,
         }))
     }

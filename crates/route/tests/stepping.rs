@@ -42,7 +42,15 @@ impl LayoutSource for Steps {
         }
         let first = Bucket::read(b"2026-06-23", Granularity::Day, Granularity::Day.format()).unwrap();
         let to = Arc::new(one_shard().stepped(first, 3).unwrap());
-        Moving { from: Arc::new(one_shard()), to, phase: self.0, expires: None, high_water: None }.in_force()
+        Moving {
+            from: Arc::new(one_shard()),
+            to,
+            phase: self.0,
+            expires: None,
+            marks: false,
+            high_water: None,
+        }
+        .in_force()
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {

@@ -132,6 +132,7 @@ fn a_change_that_lay_until_its_bucket_began_is_made_with_a_later_one() {
         reserved_before: 1,
         closing: false,
         expires: None,
+        marks: false,
         high_water: None,
     };
     let left = KeyRecord {

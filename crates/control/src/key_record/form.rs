@@ -69,6 +69,9 @@ pub struct Move {
     /// and refuse the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
+    /// Whether old copies are marked before they are deleted ([`Moving::marks`]). As `expires`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub marks: bool,
     /// The highest sort key in the old slots, in MOVE: as it was read once no gateway would put an
     /// item there any more. `None` where nobody could read it, where nothing was there, and in
     /// records of older builds.

@@ -47,6 +47,7 @@ fn record(layout: Layout, to: Option<(Layout, Phase)>) -> KeyRecord {
         reserved_before,
         closing: false,
         expires: None,
+        marks: false,
         high_water: None,
     });
     let (key, key_type) = (b"p".to_vec(), KeyType::S);
@@ -230,6 +231,7 @@ fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused()
             reserved_before: 1,
             closing: false,
             expires,
+            marks: false,
             high_water: None,
         };
         KeyRecord {

@@ -46,6 +46,7 @@ fn moving(key: &str, phase: Phase, version: u64) -> KeyRecord {
         reserved_before: 1,
         closing: false,
         expires: None,
+        marks: false,
         high_water: None,
     };
     KeyRecord {

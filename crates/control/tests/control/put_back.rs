@@ -45,6 +45,7 @@ fn moving(key: &str, version: u64) -> KeyRecord {
         reserved_before: 1,
         closing: false,
         expires: None,
+        marks: false,
         high_water: Some(KeyValue::S("s77".into())),
     };
     KeyRecord { moves: Some(moves), settled: false, reserved: 4, ..at_rest(key, Layout::none(), version) }

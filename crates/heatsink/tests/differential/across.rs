@@ -232,6 +232,7 @@ impl Town {
                     reserved_before: reserved,
                     closing: false,
                     expires: None,
+                    marks: false,
                     high_water: None,
                 })
             }

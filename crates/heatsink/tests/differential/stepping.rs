@@ -104,6 +104,7 @@ fn put(raw: &Arc<dyn Store>, table: &Table, key: &str, layout: &Layout, moves: O
         reserved_before,
         closing: false,
         expires: None,
+        marks: false,
         high_water: None,
     });
     let found = block_on(registry.key_record(&record.id, key.as_bytes(), KeyType::S)).unwrap();

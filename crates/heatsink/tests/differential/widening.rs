@@ -119,8 +119,15 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, view: View) {
                 let to = counter(counts[which]);
                 let reserved_before = if which == 0 { had } else { had.max(counts[0]) };
                 let reserved = reserved_before.max(to.shards);
-                let moves =
-                    Move { to, phase, reserved_before, closing: false, expires: None, high_water: None };
+                let moves = Move {
+                    to,
+                    phase,
+                    reserved_before,
+                    closing: false,
+                    expires: None,
+                    marks: false,
+                    high_water: None,
+                };
                 (before(which), Some(moves), reserved, false)
             }
             View::Rests(which) => (counter(counts[which]), None, had.max(counts[which]), which == 1),
@@ -132,6 +139,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, view: View) {
                     reserved_before: reserved,
                     closing: false,
                     expires: None,
+                    marks: false,
                     high_water: None,
                 };
                 (counter(counts[which]), Some(moves), reserved, false)

@@ -128,6 +128,7 @@ fn world(deed: Option<(Operation, usize, Deed)>) -> (Arc<dyn Store>, Service) {
         reserved_before: 1,
         closing: false,
         expires: None,
+        marks: false,
         high_water: None,
     };
     let key = KeyRecord {

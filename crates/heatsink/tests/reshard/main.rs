@@ -15,6 +15,7 @@ mod here;
 mod long_key;
 mod lost_registry;
 mod many_intents;
+mod mirror;
 mod number;
 mod online;
 mod recreated;

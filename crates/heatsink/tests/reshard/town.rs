@@ -225,7 +225,7 @@ impl Town {
 
     pub(super) fn ask_for(&self, subject: Subject<'_>, layout: WantedLayout, asked: u64, rate: u32) {
         let registry = self.registry();
-        let request = Request { layout, rate, streams_confirmed: false, by: "test".to_owned(), asked };
+        let request = Request { layout, rate, streams_confirmed: true, by: "test".to_owned(), asked };
         let before = self.intent_for(subject);
         let id = self.table_id();
         let mut intent = registry.new_intent((&id, "Scores"), subject, request);

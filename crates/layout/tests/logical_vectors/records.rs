@@ -1,7 +1,7 @@
 //! Rows of whole stream records, and what a reader shall see of them.
 
 use heatsink_dynamo::KeyType;
-use heatsink_layout::{Table, number_codec};
+use heatsink_layout::{MOVED, Table, number_codec};
 use serde_json::{Map, Value as Json, json};
 
 use crate::forms;
@@ -56,7 +56,11 @@ fn row(words: &Json, table: &Table, record: Json) -> Json {
             logical_image(table, image);
         }
     }
-    if table.is_part(&bytes(&record["dynamodb"]["Keys"]["pk"]).1) {
+    let is_moved = |image: &str| record["dynamodb"][image].get(MOVED).is_some();
+    if is_moved("NewImage")
+        || is_moved("OldImage")
+        || table.is_part(&bytes(&record["dynamodb"]["Keys"]["pk"]).1)
+    {
         logical = Json::Null;
     }
     json!({ "table": words, "record": record, "logical": logical })
@@ -130,6 +134,16 @@ pub fn rows() -> Vec<Json> {
     {
         rows.push(row(&said, &recorded, record("INSERT", &text(key), Some(status(value)), None)));
     }
+    let marked = json!({ MOVED: { "BOOL": true } });
+    rows.push(row(
+        &said,
+        &recorded,
+        record("MODIFY", &text("hot#~3"), Some(marked.clone()), Some(status("open"))),
+    ));
+    rows.push(row(&said, &recorded, record("REMOVE", &text("hot#~3"), None, Some(marked.clone()))));
+    // An attribute within another is the client's.
+    let within = json!({ "m": { "M": marked } });
+    rows.push(row(&said, &recorded, record("REMOVE", &text("hot#~3"), None, Some(within))));
     rows.push(row(&said, &recorded, record("INSERT", &text("vote#~3"), Some(votes(1)), None)));
     rows.push(row(&said, &recorded, record("INSERT", &text("vote#~4"), Some(votes(1)), None)));
 

@@ -67,8 +67,9 @@ pub(crate) fn plan(
         if !pulls.iter().any(known) {
             let table = layouts.table(&item.table).ok_or_else(malformed)?;
             let keys = fragments::keys(&table, &item.moving.to, &Placement::Moving(item.slots), &item.key)?;
-            let [to, from] = <[_; 2]>::try_from(keys).map_err(|_| malformed())?;
-            pulls.push((item, Pull::new(&table, to, from, write)));
+            let keys = <[_; 2]>::try_from(keys).map_err(|_| malformed())?;
+            let pull = Pull::new(&table, keys, item.moving.marks, write);
+            pulls.push((item, pull));
         }
     }
     if pulls.is_empty() {

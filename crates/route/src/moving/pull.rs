@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_layout::Table;
+use heatsink_layout::{MARKED, MOVED, Table};
 use heatsink_reshard::{PullAnswer, PullCall, Side, Write, WriteAnswer, WriteCall, WriteStep};
 use serde_json::Value as Json;
 
@@ -30,6 +30,8 @@ pub(super) struct Pull {
     /// The raw physical keys.
     to: Bytes,
     from: Bytes,
+    /// Whether the old copy is marked before it is deleted.
+    marks: bool,
 }
 
 /// What came of a transaction of a pull.
@@ -42,9 +44,9 @@ enum Sent {
 }
 
 impl Pull {
-    pub(super) fn new(table: &Table, to: Bytes, from: Bytes, write: Write<Bytes>) -> Self {
+    pub(super) fn new(table: &Table, [to, from]: [Bytes; 2], marks: bool, write: Write<Bytes>) -> Self {
         let partition = table.key.partition.name.clone();
-        Pull { write, table: quoted(&table.name), partition, to, from }
+        Pull { write, table: quoted(&table.name), partition, to, from, marks }
     }
 
     fn read_of(&self, key: &[u8]) -> Bytes {
@@ -74,7 +76,7 @@ impl Pull {
                 WriteStep::Send(WriteCall::Pull(PullCall::Copy { item, .. })) => {
                     match self.transact(calls, self.copy(&item).map_err(unreadable)?).await {
                         Ok(Sent::Done) => PullAnswer::Done,
-                        Ok(Sent::Refused(0)) => PullAnswer::NewExists,
+                        Ok(Sent::Refused(0)) => self.mark_left(calls, &item).await?,
                         Ok(Sent::Refused(_)) => PullAnswer::OldGone,
                         Ok(Sent::Conflict) => PullAnswer::Met,
                         // The store looks at its size first, whatever lies there.
@@ -106,6 +108,18 @@ impl Pull {
         }
     }
 
+    /// Of an item that a client has put into the new slot the old copy is marked by itself.
+    async fn mark_left(&self, calls: &mut dyn Calls, item: &[u8]) -> Result<PullAnswer<Bytes>, Error> {
+        if !self.marks || item.len() > MARKED {
+            return Ok(PullAnswer::NewExists);
+        }
+        match self.transact(calls, [self.check(&self.to), self.mark()]).await.map_err(in_own_words)? {
+            // Where one of them is gone, the deletion of the old copy meets that too.
+            Sent::Done | Sent::Refused(_) => Ok(PullAnswer::NewExists),
+            Sent::Conflict => Ok(PullAnswer::Met),
+        }
+    }
+
     /// The item under one of the two keys, read consistently.
     async fn item(&self, calls: &mut dyn Calls, key: &[u8]) -> Result<Option<Bytes>, Error> {
         let answer = self.call(calls, Operation::GetItem, self.read_of(key)).await?;
@@ -113,18 +127,39 @@ impl Pull {
         Ok(item.map(|item| answer.slice_ref(item)))
     }
 
-    /// Puts the item into its new slot, if none is there and the old one still is.
+    /// Puts the item into its new slot, if none is there and the old one still is, which is marked
+    /// where readers of a stream are to know.
     fn copy(&self, item: &[u8]) -> Result<[Vec<u8>; 2], Malformed> {
         let partition = json::member(&self.to, &self.partition)?.ok_or(Malformed)?;
-        let item = json::splice_members(item, &[(&self.partition, Some(partition))])?;
+        let marks = self.marks && item.len() <= MARKED;
+        // Another pull may have marked it.
+        let item = json::splice_members(item, &[(&self.partition, Some(partition)), (MOVED, None)])?;
         let put = self.action("Put", ("Item", &item), "attribute_not_exists");
-        Ok([put, self.action("ConditionCheck", ("Key", &self.from), "attribute_exists")])
+        Ok([put, if marks { self.mark() } else { self.check(&self.from) }])
     }
 
     /// Deletes the item in its old slot, if the new one is there.
     fn delete(&self) -> [Vec<u8>; 2] {
-        let check = self.action("ConditionCheck", ("Key", &self.to), "attribute_exists");
-        [check, self.action("Delete", ("Key", &self.from), "")]
+        [self.check(&self.to), self.action("Delete", ("Key", &self.from), "")]
+    }
+
+    fn check(&self, key: &[u8]) -> Vec<u8> {
+        self.action("ConditionCheck", ("Key", key), "attribute_exists")
+    }
+
+    /// Marks the item in its old slot, if it is there.
+    fn mark(&self) -> Vec<u8> {
+        let mut names = Object::new();
+        names.raw("#p", &quoted(&self.partition)).raw("#m", &quoted(MOVED));
+        let mut action = Object::new();
+        action.raw("TableName", &self.table).raw("Key", &self.from);
+        action.raw("ConditionExpression", &quoted("attribute_exists(#p)"));
+        action.raw("UpdateExpression", &quoted("SET #m = :m"));
+        action.raw("ExpressionAttributeNames", &names.finish());
+        action.raw("ExpressionAttributeValues", br#"{":m":{"BOOL":true}}"#);
+        let mut element = Object::new();
+        element.raw("Update", &action.finish());
+        element.finish()
     }
 
     fn action(&self, name: &str, (holder, object): (&str, &[u8]), condition: &str) -> Vec<u8> {

@@ -157,7 +157,7 @@ impl World {
     /// Whole keys, of which `a` moves from one layout to another.
     pub fn moving(from: Layout, to: Layout, phase: Phase) -> Self {
         let (from, to) = (Arc::new(from), Arc::new(to));
-        World::of_moving(Moving { from, to, phase, expires: None, high_water: None })
+        World::of_moving(Moving { from, to, phase, expires: None, marks: false, high_water: None })
     }
 
     fn of_moving(moving: Moving) -> Self {

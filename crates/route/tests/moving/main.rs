@@ -49,7 +49,7 @@ impl LayoutSource for Moves {
         let to = Arc::new(Layout { strategy, shards: 10, hash: Hash::JumpXxh3, version: 1 });
         let expires = self.expires.map(Arc::from);
         let high_water = self.high_water.map(|sort| KeyValue::S(sort.into()));
-        InForce::Moving(Arc::new(Moving { from, to, phase: self.phase, expires, high_water }))
+        InForce::Moving(Arc::new(Moving { from, to, phase: self.phase, expires, marks: false, high_water }))
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {

@@ -17,6 +17,7 @@ mod mover;
 mod place;
 pub(crate) mod prepare;
 mod protocol;
+mod pull;
 pub(crate) mod report;
 pub(crate) mod reshard;
 mod run;

@@ -1,21 +1,21 @@
 //! Moves the items of a key, as fast as it may: reads what a [`Mover`] asks for, and carries out
-//! the pulls.
+//! the pulls (`pull`).
 //!
-//! A pull is two transactions, each with a permit of the claim: once another worker has taken over,
-//! nothing that this one sent lands. Of a counter that narrows it reads the fragments that the
-//! counter loses, and has each folded (`fold`).
+//! Each transaction has a permit of the claim: once another worker has taken over, nothing that this
+//! one sent lands. Of a counter that narrows it reads the fragments that the counter loses, and has
+//! each folded (`fold`).
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::{Either, select};
 use futures::stream::FuturesUnordered;
-use heatsink_control::claim::{Claim, ClaimError, Written};
+use heatsink_control::claim::Claim;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::Steering;
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::Error;
 use heatsink_layout::Layout;
-use heatsink_reshard::{Change, Moved, Mover, MoverDo, Page, Pull, PullAnswer, PullCall, Pulled, Rules};
+use heatsink_reshard::{Change, Moved, Mover, MoverDo, Page, Pulled, Rules};
 use serde_json::{Value as Json, json};
 
 use crate::error::WorkerError;
@@ -58,6 +58,8 @@ pub(crate) struct Work<'a> {
     pub to: &'a Layout,
     /// Of a counter that narrows fragments are folded, and nothing moves.
     pub change: Change,
+    /// Whether the old copy is marked before it is deleted.
+    pub marks: bool,
     pub claim: &'a Claim,
     /// The most units of the old partition a second.
     pub rate: u32,
@@ -220,89 +222,4 @@ impl Work<'_> {
             Within::End => None,
         }
     }
-
-    /// Brings one item to its new physical key.
-    async fn pull(&self, old: Old) -> Result<Pulled, WorkerError> {
-        let Old { item, from, to } = &old;
-        let mut pull = Pull::of(item.clone(), Rules::ALL);
-        let partition = &self.key.table.key.partition.name;
-        let check = |physical: &Json| self.check(physical, item, "attribute_exists(#p)");
-        loop {
-            let answer = match pull.call() {
-                PullCall::Read => PullAnswer::Read(self.stored(from, item).await?),
-                PullCall::Copy { item: mut copy, .. } => {
-                    copy[partition] = to.clone();
-                    let put = json!({ "Put": {
-                        "TableName": self.key.table.name, "Item": copy, "ConditionExpression": "attribute_not_exists(#p)",
-                        "ExpressionAttributeNames": { "#p": partition },
-                    } });
-                    match self.write(vec![put, check(from)]).await? {
-                        Sent::Done => PullAnswer::Done,
-                        Sent::Refused(0) => PullAnswer::NewExists,
-                        Sent::Refused(_) => PullAnswer::OldGone,
-                        // The store looks at its size first, whatever lies there.
-                        Sent::Other(PullAnswer::TooLarge) if self.stored(to, item).await?.is_some() => {
-                            PullAnswer::NewExists
-                        }
-                        Sent::Other(answer) => answer,
-                    }
-                }
-                PullCall::Clear { .. } => {
-                    let delete = json!({ "Delete": { "TableName": self.key.table.name, "Key": self.key.primary(from, item) } });
-                    match self.write(vec![check(to), delete]).await? {
-                        Sent::Done => PullAnswer::Done,
-                        Sent::Refused(_) => PullAnswer::NewGone,
-                        Sent::Other(answer) => answer,
-                    }
-                }
-            };
-            if let Some(pulled) = pull.answered(answer) {
-                return Ok(pulled);
-            }
-        }
-    }
-
-    /// The check of an item, under that physical key.
-    pub(super) fn check(&self, physical: &Json, item: &Json, condition: &str) -> Json {
-        json!({ "ConditionCheck": {
-            "TableName": self.key.table.name, "Key": self.key.primary(physical, item), "ConditionExpression": condition,
-            "ExpressionAttributeNames": { "#p": self.key.table.key.partition.name },
-        } })
-    }
-
-    /// The item as it is stored under that physical key, strongly consistent.
-    pub(super) async fn stored(&self, physical: &Json, item: &Json) -> Result<Option<Json>, WorkerError> {
-        let key = self.key.primary(physical, item);
-        let body = json!({ "TableName": self.key.table.name, "Key": key, "ConsistentRead": true });
-        let mut answer = self.registry.call_patiently(Operation::GetItem, body).await?;
-        Ok(answer.get_mut("Item").map(Json::take))
-    }
-
-    /// One transaction under the claim.
-    async fn write(&self, actions: Vec<Json>) -> Result<Sent, WorkerError> {
-        match self.claim.write(actions).await {
-            Ok(Written::Done) => Ok(Sent::Done),
-            Ok(Written::Refused(failed)) => Ok(Sent::Refused(failed.into_iter().min().unwrap_or(0))),
-            Err(ClaimError::TakenOver(_)) => Ok(Sent::Other(PullAnswer::ClaimGone)),
-            Err(ClaimError::Store(error)) if error.outcome == Outcome::Unknown => {
-                Ok(Sent::Other(PullAnswer::Again))
-            }
-            Err(ClaimError::Store(error)) if is_too_large(&error) => Ok(Sent::Other(PullAnswer::TooLarge)),
-            Err(ClaimError::Store(error)) => Err(error.into()),
-        }
-    }
-}
-
-/// What came of a transaction.
-enum Sent {
-    Done,
-    /// The condition of the action at this place does not hold, and of none before it.
-    Refused(usize),
-    Other(PullAnswer<Json>),
-}
-
-/// Whether the store says that an item is over 400 KB.
-fn is_too_large(error: &Error) -> bool {
-    error.code == Code::ValidationException
-        && error.message.as_deref().is_some_and(|message| message.contains("Item size"))
 }

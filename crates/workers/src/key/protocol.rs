@@ -17,7 +17,8 @@ pub(crate) fn read(record: Option<&KeyRecord>) -> Record {
 }
 
 /// The record to write for a state of the protocol, after `before`, for a key that moves to `to`.
-/// `found` tells by which attribute items of the table expire, from the survey of RESERVE, and the
+/// `found` tells by which attribute items of the table expire, and what its stream shows, from the
+/// survey of RESERVE, and the
 /// high water, from the end of HOLD or CHECK. From the next phase on the record says so itself, to
 /// whoever takes over.
 pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record, now: u64) -> KeyRecord {
@@ -30,11 +31,16 @@ pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record
                 Some(moves) => moves.expires.clone(),
                 None => found.expires.clone().filter(|_| phase > Phase::Reserve),
             };
+            let marks = match after(Phase::Reserve) {
+                Some(moves) => moves.marks,
+                None => found.marks && phase > Phase::Reserve,
+            };
             let high_water = match after(Phase::Check) {
                 Some(moves) => moves.high_water.clone(),
                 None => found.high_water.clone().filter(|_| phase == Phase::Move),
             };
-            let moves = Some(Move { to: to.clone(), phase, reserved_before, closing, expires, high_water });
+            let moves =
+                Some(Move { to: to.clone(), phase, reserved_before, closing, expires, marks, high_water });
             KeyRecord { moves, settled: false, reserved: before.reserved.max(to.slot_bound()), ..same }
         }
         // Of a record without a move the layout is the one in force already.

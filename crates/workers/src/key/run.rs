@@ -379,7 +379,10 @@ impl Run<'_> {
         let (rate, steering, progress) = (self.options.rate, self.steering, self.progress);
         let (claimed, share) = (&claim, &share);
         let change = self.reshard.change();
-        let work = Work { registry, key, from, to, change, claim: claimed, rate, share, steering, progress };
+        let marks =
+            self.record.as_ref().and_then(|record| record.moves.as_ref()).is_some_and(|moves| moves.marks);
+        let work =
+            Work { registry, key, from, to, change, marks, claim: claimed, rate, share, steering, progress };
         let moved = work.run().await?;
         self.moved += moved.items;
         self.named = moved.named.iter().map(ToString::to_string).collect();

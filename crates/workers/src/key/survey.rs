@@ -38,6 +38,8 @@ pub(crate) struct Found {
     pub passing: bool,
     /// The attribute by which items of the table expire.
     pub expires: Option<String>,
+    /// Whether the table's stream shows what was deleted.
+    pub marks: bool,
     /// The highest sort key in the old slots, as it was read when none of them got an item any
     /// more.
     pub high_water: Option<Sort>,
@@ -191,6 +193,7 @@ pub(crate) async fn names(
         });
     }
     found.expires = registry.time_to_live(&key.table.name).await?;
+    found.marks = registry.streams_old_images(&key.table.name).await?;
     if found.expires.is_some() && (key.table.has_counters() || to.counter_attributes().is_some()) {
         found.passing = false;
         found.in_the_way(|| "the table has counters, and time to live would delete them in parts".to_owned());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use heatsink_control::describe::Described;
+use heatsink_control::describe::{Described, shows_old_images};
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_control::{
@@ -11,7 +11,9 @@ use heatsink_control::{
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table, ValueLayout, in_slots, shards};
+use heatsink_layout::{
+    InForce, KeyLayouts, Layout, MOVED, RecordedKey, Slot, Table, ValueLayout, in_slots, shards,
+};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -400,12 +402,17 @@ async fn streamed(registry: &Registry, table: &str) -> Result<Option<String>, Wo
     let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
     let description = &answer["Table"];
     let replicas = description["Replicas"].as_array().is_some_and(|replicas| !replicas.is_empty());
-    if !replicas && description["StreamSpecification"]["StreamEnabled"] != true {
+    let stream = &description["StreamSpecification"];
+    if !replicas && stream["StreamEnabled"] != true {
         return Ok(None);
     }
+    let told = match shows_old_images(stream) {
+        true => format!("there the old image has the attribute {MOVED}"),
+        false => "which looks like a client's delete".to_owned(),
+    };
     Ok(Some(format!(
-        "Table {table} has a stream{}: its readers would see each item that moves inserted under its new key and removed under the old one. \
-         A counter's parts are items to them. Say --confirm-streams if they can bear that",
-        if replicas { " and replicas" } else { "" }
+        "Table {table} has a stream{}: its readers see each item that moves inserted under its new key and removed under the old one; {told} \
+         (docs/how-to/read-a-stream.md). A counter's parts are items to them. Say --confirm-streams if they can bear that",
+        if replicas { " and replicas" } else { "" },
     )))
 }

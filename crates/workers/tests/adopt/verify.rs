@@ -363,7 +363,8 @@ async fn what_cannot_be_verified_is_said() {
 /// The record of the key `game`, which goes from one layout to another.
 fn key_record(layout: Layout, to: Layout, phase: Travelled) -> KeyRecord {
     let (reserved_before, reserved) = (layout.shards, to.shards);
-    let moves = Move { to, phase, reserved_before, closing: false, expires: None, high_water: None };
+    let moves =
+        Move { to, phase, reserved_before, closing: false, expires: None, marks: false, high_water: None };
     KeyRecord {
         key: b"game".to_vec(),
         key_type: heatsink_dynamo::KeyType::S,

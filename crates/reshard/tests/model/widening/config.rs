@@ -112,6 +112,7 @@ impl Config {
                 to: self.layout(view.leg + 1),
                 phase,
                 expires: None,
+                marks: false,
                 high_water: None,
             }
             .in_force(),
