@@ -75,7 +75,7 @@ fn a_narrowing_is_cancelled_until_it_folds() {
 
 #[test]
 fn coordinators_of_a_narrowing_die() {
-    exhaust("narrowing, a coordinator dies, 1 + 1 calls", &Config { deaths: 1, ..pairs() });
+    exhaust("narrowing, a coordinator dies, 1 call", &Config { deaths: 1, ..back(scripts(&ALL, &[1])) });
     let undead = Config { deaths: 1, undead: true, cancels: 1, ..pairs() };
     breaks("narrowing, a coordinator taken for dead", &undead.without(Rule::RecordByVersion));
 }
@@ -84,6 +84,7 @@ fn coordinators_of_a_narrowing_die() {
 #[ignore = "minutes of a core"]
 fn long_three_calls_and_reads_in_parts_while_a_coordinator_dies() {
     exhaust("narrowing, 2 + 1 calls", &back(scripts(&ALL, &[2, 1])));
+    exhaust("narrowing, a coordinator dies, 1 + 1 calls", &Config { deaths: 1, ..pairs() });
     exhaust("narrowing, a coordinator dies, reads in parts", &Config { deaths: 1, ..reads() });
 }
 
