@@ -28,8 +28,8 @@ pub struct PhysicalCall {
 pub struct Target {
     /// The shard.
     pub shard: u16,
-    /// The physical partition key; `None` for one that is no text.
-    pub key: Option<String>,
+    /// The physical partition key; binary ones in base64.
+    pub key: String,
     /// The most items that it reads.
     pub items: usize,
     /// What one of them weighs in bytes, as far as is known.

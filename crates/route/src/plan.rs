@@ -147,7 +147,7 @@ impl From<&PhysicalCall> for CallExplanation {
         let steps = (bytes / STEP).ceil().max(1.0);
         CallExplanation {
             shard: Some(target.shard),
-            key: target.key.clone(),
+            key: Some(target.key.clone()),
             estimate: Some(Estimate {
                 read_units: if target.consistent { steps } else { steps / 2.0 },
                 write_units: 0.0,

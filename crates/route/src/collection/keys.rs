@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{
     AttributeDefinition, IndexSchema, KeyAttributes, KeyValue, Number, TableSchema, Value,
@@ -13,6 +15,15 @@ use crate::context::PlanContext;
 
 /// The value of a key attribute.
 pub(crate) type Key = KeyValue<'static>;
+
+/// A key for an explanation: text, a number in canonical text, a binary value in base64.
+pub(crate) fn explained(key: &Key) -> String {
+    match key {
+        KeyValue::S(text) => text.clone().into_owned(),
+        KeyValue::N(number) => number.to_string(),
+        KeyValue::B(bytes) => STANDARD.encode(bytes),
+    }
+}
 
 /// The layout in force of a logical key.
 pub(crate) fn stable(context: &PlanContext<'_>, table: &Table, partition: &Key) -> Arc<Layout> {

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
-use heatsink_dynamo::{Error, KeyValue, Operation, json};
+use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{Consistency, IndexKey, Layout, Reads, Slot, Table};
 
 use self::answer::Logical;
@@ -47,7 +47,7 @@ use self::scatter::wanted::Wanted;
 use self::shape::Gathering;
 use self::shard_streams::{ShardStream, streams};
 use crate::answer::{logical_page, rewrite};
-use crate::collection::keys::{Key, physical, slot_of, stable, with_sort};
+use crate::collection::keys::{Key, explained, physical, slot_of, stable, with_sort};
 use crate::collection::range::Condition;
 use crate::collection::template::{Ask, Expressions, Template};
 use crate::context::PlanContext;
@@ -332,11 +332,7 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
         limit: None,
     });
     let single = Single::new(Operation::Query, body, Some(logical(Arc::clone(query.schema))), why);
-    let key = match &partition {
-        KeyValue::S(text) => Some(text.clone().into_owned()),
-        _ => None,
-    };
-    Ok(Single { shard: Some(shard), key, ..single }.plan())
+    Ok(Single { shard: Some(shard), key: Some(explained(&partition)), ..single }.plan())
 }
 
 /// A global index on another attribute: its collections lie as they would without shards.

@@ -1,12 +1,13 @@
 //! The next round of a gathered Query: which streams are asked, for how many items each, and in
 //! which bodies. Not here: what becomes of the answers (`super`).
 
-use heatsink_dynamo::{KeyValue, Operation};
+use heatsink_dynamo::Operation;
 
 use super::fill::PageFill;
 use super::merged::Merged;
 use super::opening::Opening;
 use super::wanted::Wanted;
+use crate::collection::keys::explained;
 use crate::collection::template::Ask;
 use crate::learned::item_sizes::{PAGE_BYTES, likely, mean};
 use crate::query::merge::Want;
@@ -109,10 +110,7 @@ impl NextRound<'_> {
         let gathering = &self.wanted.gathering;
         let target = Target {
             shard: stream.slot.shard,
-            key: match &stream.partition {
-                KeyValue::S(text) => Some(text.clone().into_owned()),
-                _ => None,
-            },
+            key: explained(&stream.partition),
             items: share,
             item_bytes: self.fill.item_size(),
             consistent: gathering.reader.consistent,
