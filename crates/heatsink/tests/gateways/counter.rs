@@ -596,3 +596,20 @@ fn streams_show_the_writes_of_each_row_under_the_logical_key() {
     assert_eq!(parts.iter().filter(|part| **part == "3").count(), 4, "{parts:?}");
     assert_eq!(world.item("c1")["votes"]["N"], "12");
 }
+
+/// Nobody but a writer past Heatsink can do that; a page of many items is of no use where it does
+/// not say which.
+#[test]
+fn a_sum_that_cannot_be_read_is_told_with_its_item() {
+    let world = World::new(1, 4);
+    for key in ["c1", "c2"] {
+        world.call(Operation::PutItem, json!({"TableName": "Votes", "Item": {"pk": {"S": key}}})).unwrap();
+    }
+    let stray = json!({"pk": {"S": "c2#~3"}, "votes": {"S": "many"}});
+    let put = Bytes::from(json!({"TableName": "Votes", "Item": stray}).to_string());
+    block_on(world.raw.call(Operation::PutItem, put)).unwrap();
+    let scan = world.refused(Operation::Scan, json!({"TableName": "Votes"}));
+    assert!(scan.contains(r#"{"S":"c2"}"#) && scan.contains("a value of type S"), "{scan}");
+    let one = json!({"TableName": "Votes", "Key": {"pk": {"S": "c1"}}});
+    assert_eq!(world.call(Operation::GetItem, one).unwrap()["Item"]["pk"]["S"], "c1");
+}

@@ -153,7 +153,16 @@ impl Fold {
                 json::splice_members(&item, &own).map(Bytes::from).map_err(broken)?
             }
         };
-        fold(&self.counters, &item, parts.others())
+        fold(&self.counters, &item, parts.others()).map_err(|error| self.named(error, &item))
+    }
+
+    /// The error of one item of a page says which.
+    fn named(&self, mut error: Error, item: &[u8]) -> Error {
+        let key = |name: &str| json::member(item, name).ok().flatten().map(String::from_utf8_lossy);
+        let key: Vec<_> = self.table.key.names().filter_map(key).collect();
+        let message = error.message.take().unwrap_or_default();
+        error.message = Some(format!("The item {}: {message}", key.join(", ")));
+        error
     }
 
     /// The read of those items' fragments by key.
