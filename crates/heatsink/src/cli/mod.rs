@@ -37,6 +37,7 @@ mod server_store;
 mod shards;
 mod store;
 mod store_args;
+mod stream;
 mod token_file;
 #[cfg(feature = "top")]
 mod top;
@@ -92,6 +93,8 @@ enum Command {
     Reshard(reshard::Args),
     /// Computes how many shards a key needs, with the risk and the cost of reads
     Shards(shards::Args),
+    /// Prints the records of a table's stream with logical keys, a line of JSON each
+    Stream(stream::Args),
     /// Shows the hot keys of a running server in the terminal, live
     #[cfg(feature = "top")]
     Top(top::Args),
@@ -126,7 +129,7 @@ impl Command {
             Command::Top(args) => args.output,
             Command::Verify(args) => args.output,
             Command::Watch(args) => args.output,
-            Command::Completions(_) => Output::Text,
+            Command::Stream(_) | Command::Completions(_) => Output::Text,
         }
     }
 }
@@ -164,6 +167,7 @@ pub fn run() -> ExitCode {
         Some(Command::Partitions(args)) => partitions::run(args),
         Some(Command::Reshard(args)) => reshard::run(args),
         Some(Command::Shards(args)) => shards::run(args),
+        Some(Command::Stream(args)) => stream::run(args),
         #[cfg(feature = "top")]
         Some(Command::Top(args)) => top::run(args),
         Some(Command::Verify(args)) => verify::run(args),

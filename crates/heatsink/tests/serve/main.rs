@@ -22,6 +22,7 @@ mod recorded;
 mod refusals;
 mod reload;
 mod secured;
+mod stream;
 #[cfg(feature = "top")]
 mod top;
 mod torn;
