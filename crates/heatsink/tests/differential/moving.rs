@@ -5,7 +5,7 @@
 use fastrand::Rng;
 use heatsink_control::Control;
 use heatsink_dynamo::{Number, Operation};
-use heatsink_layout::{InForce, LayoutSource, Phase, Slots};
+use heatsink_layout::{InForce, LayoutSource, MOVED, Phase, Slots};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -89,9 +89,13 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
             other
         };
         match (item[name] == new, rng.u32(..4)) {
-            // Not moved yet.
-            (true, 0 | 1) => {
-                put(&*world.raw, table, &other(&old));
+            // Not moved yet; or so lately that a read sees the old copy, marked, and no new one.
+            (true, of @ (0 | 1)) => {
+                let mut before = other(&old);
+                if of == 1 {
+                    before[MOVED] = json!({ "BOOL": true });
+                }
+                put(&*world.raw, table, &before);
                 delete(&*world.raw, table, &item);
             }
             // Written blindly, and its old copy is still there: what may expire is not written so.
@@ -103,13 +107,21 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
             (false, 0 | 1) => {
                 let there = stored.iter().any(|stored| stored[name] == new && same(table, stored, &item));
                 if !there {
-                    put(&*world.raw, table, &other(&new));
+                    put(&*world.raw, table, &unmarked(other(&new)));
                 }
                 delete(&*world.raw, table, &item);
             }
             _ => {}
         }
     }
+}
+
+/// The copy of an item that may be marked.
+fn unmarked(mut copy: Json) -> Json {
+    if let Some(copy) = copy.as_object_mut() {
+        copy.remove(MOVED);
+    }
+    copy
 }
 
 /// Brings all items to their new slots of the keys that move as `control` knows it, and of which
@@ -128,7 +140,7 @@ pub fn bring_all(table: &Table, control: &Control, raw: &dyn Store, of: impl Fn(
         if !stored.iter().any(|stored| stored[name] == new && same(table, stored, item)) {
             let mut moved = item.clone();
             moved[name] = new;
-            put(raw, table, &moved);
+            put(raw, table, &unmarked(moved));
         }
         delete(raw, table, item);
     }

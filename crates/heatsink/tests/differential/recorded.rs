@@ -200,6 +200,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
             reserved_before: 1,
             closing: false,
             expires: expires(table).map(str::to_owned),
+            marks: nth % 3 == 0,
             // Of every other key it is not known.
             high_water: Some(high_water(table)).filter(|_| nth % 2 == 0),
         });

@@ -97,6 +97,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, view: usize) {
                     reserved_before: *shards,
                     closing: false,
                     expires: recorded::expires(table).map(str::to_owned),
+                    marks: nth % 3 == 0,
                     // Of every other key it is not known.
                     high_water: Some(high_water(table)).filter(|_| phase == Phase::Move && nth % 2 == 0),
                 };
