@@ -36,7 +36,7 @@ async function within(origin) {
   }, { url, method, headers, body });
   const requestHandler = {
     async handle({ method, headers, body }) {
-      const { text, ...answer } = await fetched({ url: told.endpoint, method, headers, body });
+      const { text, ...answer } = await fetched({ url: told.endpoint, method, headers, body: Buffer.from(body).toString() });
       return { response: { ...answer, body: new TextEncoder().encode(text) } };
     },
   };
