@@ -190,7 +190,12 @@ public final class Mapper {
         // A batch writes no versions: one save of each begins them.
         for (var one : all) mapper.save(one, SaveBehavior.CLOBBER.config());
 
-        var pool = Executors.newFixedThreadPool(WRITERS);
+        // Its threads keep nobody from ending with what is otherwise.
+        var pool = Executors.newFixedThreadPool(WRITERS, work -> {
+            var thread = new Thread(work);
+            thread.setDaemon(true);
+            return thread;
+        });
         int rounds = 0;
         for (long end = System.nanoTime() + Long.parseLong(arguments[1]) * 1_000_000_000L; rounds == 0 || System.nanoTime() < end; rounds++) {
             queries(hot);
@@ -199,9 +204,7 @@ public final class Mapper {
             locks(hot.get(PLAYERS - 1), pool);
             sets(hot);
         }
-        pool.shutdown();
         client.deleteTable(table);
         System.out.println(rounds + " rounds");
-        System.exit(0);
     }
 }
