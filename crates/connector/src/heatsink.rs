@@ -107,7 +107,7 @@ impl Heatsink {
 }
 
 impl Builder {
-    /// Which keys are sharded, and how. Its `[[client]]` sections mean nothing here.
+    /// Which keys are sharded, and how. Its `[[client]]` and `[webhook]` sections mean nothing here.
     #[must_use]
     pub fn rules(self, rules: Rules) -> Self {
         Builder { rules, ..self }

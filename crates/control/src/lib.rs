@@ -58,7 +58,7 @@ pub use resolve::agree;
 pub use rest::REST;
 pub use rules::{
     Automatic, ClientLimits, ClientSettings, DesiredLayout, Mode, RightsSettings, Rules, RulesError, Secret,
-    SecretSource,
+    SecretSource, WebhookSettings,
 };
 pub use shard_traces::{KeyTraces, MOST_SHARDS, ShardTraces};
 pub use table_cache::MAX_AGE;

@@ -18,7 +18,7 @@ use crate::runner::Runner;
 
 /// Runs until `stop` resolves. Reshards under way are given back then, for other gateways to take
 /// at once. `heat`: which keys are hot at this gateway. `delay`: how long an index of the store may
-/// lag behind its table. What is done about heat shows in `acts`.
+/// lag behind its table. What is done about heat shows in `acts`, and is told where they tell it.
 pub async fn carry(
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
@@ -29,7 +29,9 @@ pub async fn carry(
     stop: impl Future<Output = ()> + Send,
 ) {
     let stop = stop.shared();
-    let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone()).with_index_delay(delay);
+    let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone())
+        .with_index_delay(delay)
+        .telling(acts.events().clone());
     let automatic = Automatic::new(store, env, control, heat, acts);
     join(runner.run(stop.clone()), automatic.run(stop)).await;
 }

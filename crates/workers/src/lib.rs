@@ -8,7 +8,7 @@
 //! - `verify`: whether every item of a recorded table is where the record puts it; `rebuild`: a
 //!   lost record from what items say;
 //! - `runner`: carries out in a gateway what operators ask for; `automatic`: asks for what hot keys
-//!   need; `carry`: both, for as long as a gateway runs.
+//!   need; `carry`: both, for as long as a gateway runs; `events`: tells somebody what was done.
 //!
 //! They build on `control` ([`heatsink_control::registry`], [`heatsink_control::claim`],
 //! [`heatsink_control::Changer`]).
@@ -21,6 +21,7 @@ mod carry;
 mod direction;
 mod eligible;
 mod error;
+mod events;
 mod items;
 mod key;
 mod on_record;
@@ -35,6 +36,7 @@ pub use automatic::{Acts, Automatic};
 pub use carry::carry;
 pub use direction::Direction;
 pub use error::WorkerError;
+pub use events::{EventQueue, Events, Sent, events};
 pub use key::logical_key::Key;
 pub use key::prepare::{DEFAULT_RATE, Plan, ReshardOptions};
 pub use key::report::ReshardReport;

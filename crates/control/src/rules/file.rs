@@ -16,6 +16,7 @@ use super::client_section;
 use super::fence::Section;
 use super::limits;
 use super::numbers::{PartNumber, Shards};
+use super::webhook;
 
 /// The rules of a gateway: which keys of which tables are spread, and how.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -40,6 +41,9 @@ pub(crate) struct File {
     /// How many clients a gateway serves at once. May be changed while it serves.
     #[schemars(with = "Option<limits::Section>")]
     pub limits: Option<Spanned<limits::Section>>,
+    /// Who is told what is done about hot keys. May be changed while a gateway serves.
+    #[schemars(with = "Option<webhook::Section>")]
+    pub webhook: Option<Spanned<webhook::Section>>,
 }
 
 /// One rule.

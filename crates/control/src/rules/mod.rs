@@ -18,6 +18,7 @@ mod limits;
 mod numbers;
 mod read;
 mod rule;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ pub use limits::ClientLimits;
 pub use numbers::MAX_SHARDS;
 pub use read::MAX_COUNTER_SHARDS;
 pub use rule::{Rule, Spread};
+pub use webhook::WebhookSettings;
 
 pub use automatic::{Automatic, Mode};
 pub use client::{ClientSettings, RightsSettings, Secret, SecretSource};
@@ -52,6 +54,7 @@ pub struct Rules {
     automatic: Vec<Automatic>,
     clients: Vec<ClientSettings>,
     limits: ClientLimits,
+    webhook: Option<WebhookSettings>,
 }
 
 /// The layout that the rules demand for one table.
@@ -122,7 +125,8 @@ impl Rules {
             clients.push(client);
         }
         let limits = limits::limits(raw.limits, &fault)?;
-        Ok(Rules { rules, finder, fence, automatic, clients, limits })
+        let webhook = webhook::webhook(file, raw.webhook, &fault)?;
+        Ok(Rules { rules, finder, fence, automatic, clients, limits, webhook })
     }
 
     /// The rules, in order.
@@ -157,6 +161,11 @@ impl Rules {
     /// How many clients a gateway serves at once, where the file says so.
     pub fn limits(&self) -> ClientLimits {
         self.limits
+    }
+
+    /// Who is told what is done about hot keys.
+    pub fn webhook(&self) -> Option<&WebhookSettings> {
+        self.webhook.as_ref()
     }
 
     /// Whether any key may get shards, or a proposal, without being asked for.

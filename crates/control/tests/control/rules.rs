@@ -155,7 +155,7 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         (fault("[[rule]\n"), "heatsink.toml:1: unclosed array table, expected `]`"),
         (
             fault("[[rules]]\n"),
-            "heatsink.toml:1: rules: unknown field `rules`, expected one of `rule`, `automatic`, `client`, `fence`, `limits`",
+            "heatsink.toml:1: rules: unknown field `rules`, expected one of `rule`, `automatic`, `client`, `fence`, `limits`, `webhook`",
         ),
         (fault("\n[[rule]]\nstrategy = \"none\"\n"), "heatsink.toml:2: rule[1]: missing field `table`"),
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),

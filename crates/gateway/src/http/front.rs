@@ -30,7 +30,7 @@ use super::live::Live;
 use super::operate::operate;
 use super::receive::{Unreceived, receive, unread};
 use super::sender::Claims;
-use super::{head, origin, reply};
+use super::{cors, head, origin, reply};
 use crate::budget::Of;
 use crate::metrics::Wire;
 use crate::{Limits, Service};
@@ -50,6 +50,31 @@ impl Door for Front {
     }
 
     async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
+        let origin = self.shared.live.get().origins.allowed(request.headers());
+        let mut response = self.answer_to(request, peer, origin.is_some()).await;
+        if let Some(origin) = origin {
+            cors::expose(&mut response, origin);
+        }
+        response
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.service.is_stopping()
+    }
+
+    fn closes(&self) {
+        self.service.stop_soon();
+    }
+}
+
+impl Front {
+    pub(super) fn new(service: Arc<Service>, limits: Limits, live: Live, env: Arc<dyn Env>) -> Self {
+        let shared = Shared::new(limits, live, env, Arc::clone(service.budget()), Wire::new());
+        Front { service, shared }
+    }
+
+    /// `is_allowed`: it is of a web page that may ask.
+    async fn answer_to(&self, request: Request<Incoming>, peer: &Peer, is_allowed: bool) -> Response<Body> {
         let Shared { limits, live, env, counts, budget, .. } = &self.shared;
         let (head, body) = request.into_parts();
 
@@ -73,6 +98,12 @@ impl Door for Front {
         if head.method == Method::GET && head.uri.path() == "/" {
             let healthy = format!("healthy: dynamodb.{}.amazonaws.com ", self.service.region());
             return self.reply(StatusCode::OK, None, Bytes::from(healthy));
+        }
+        // A browser signs no such question, and asks it before each kind of request.
+        if is_allowed && cors::is_preflight(&head.method, &head.headers) {
+            let mut permission = self.reply(StatusCode::NO_CONTENT, None, Bytes::new());
+            cors::permit(&mut permission, &head.headers);
+            return permission;
         }
 
         let is_posted = head.method == Method::POST && head.uri.path() == "/";
@@ -119,7 +150,7 @@ impl Door for Front {
         let working = (head.version == Version::HTTP_11).then(|| peer.exchange.work());
         let may_ask = || {
             sender.check_named(&head.headers, self.service.region())?;
-            no_page(&head.headers)
+            if is_allowed { Ok(()) } else { no_page(&head.headers) }
         };
         let answered = match asked(&head.headers, &body, may_ask) {
             Ok(operation) => {
@@ -133,21 +164,6 @@ impl Door for Front {
         };
         drop(working);
         reply.unwrap_or_else(|error| self.refuse(Some(content_type), &error))
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.service.is_stopping()
-    }
-
-    fn closes(&self) {
-        self.service.stop_soon();
-    }
-}
-
-impl Front {
-    pub(super) fn new(service: Arc<Service>, limits: Limits, live: Live, env: Arc<dyn Env>) -> Self {
-        let shared = Shared::new(limits, live, env, Arc::clone(service.budget()), Wire::new());
-        Front { service, shared }
     }
 
     /// The answer to a request that is not processed further, after its body was read and dropped.
@@ -167,11 +183,11 @@ impl Front {
 }
 
 /// Browsers send `Origin` with every POST, SDKs outside browsers never do. No page may reach the
-/// endpoint, not even through its own name that resolves to this machine: where no clients are
-/// known, nothing else would stop it.
+/// endpoint unless its origin is named, not even through its own name that resolves to this machine:
+/// where no clients are known, nothing else would stop it.
 fn no_page(headers: &HeaderMap) -> Result<(), Error> {
     if origin::is_of_a_page(headers) {
-        let message = "Requests from web pages are not served (Origin header)";
+        let message = "Requests from web pages are not served (Origin header), but for origins that the server was started with (--allow-origin)";
         return Err(Error::new(Code::AccessDeniedException, message));
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 
+use super::cors::Origins;
 use super::hosts::Hosts;
 use super::tls::ServerTls;
 use crate::Limits;
@@ -15,6 +16,8 @@ use crate::Limits;
 pub struct Settings {
     /// The names under which it is asked.
     pub hosts: Hosts,
+    /// The web pages that may ask.
+    pub origins: Origins,
     /// TLS, where clients speak it.
     pub tls: Option<ServerTls>,
     /// The most connections ([`Limits::connections`]).
@@ -26,7 +29,8 @@ pub struct Settings {
 impl Settings {
     /// Without TLS, with the numbers of these limits.
     pub fn plain(hosts: Hosts, limits: &Limits) -> Self {
-        Settings { hosts, tls: None, connections: limits.connections, requests: limits.requests }
+        let (connections, requests) = (limits.connections, limits.requests);
+        Settings { hosts, origins: Origins::default(), tls: None, connections, requests }
     }
 }
 

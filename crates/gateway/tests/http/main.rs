@@ -6,6 +6,7 @@
 mod by_client;
 mod carrier;
 mod client;
+mod cors;
 mod crowd;
 mod figures;
 mod hangup;

@@ -135,7 +135,11 @@ fn document(found: &Found, checked: Option<&Checked>) -> serde_json::Value {
         .collect();
     let automatic: Vec<_> = found.rules.automatics().map(ToString::to_string).collect();
     let clients: Vec<_> = found.rules.clients().iter().map(ToString::to_string).collect();
-    json!({ "file": found.file, "rules": rules, "automatic": automatic, "clients": clients, "tables": tables })
+    let webhook = found.rules.webhook().map(ToString::to_string);
+    json!({
+        "file": found.file, "rules": rules, "automatic": automatic, "clients": clients, "webhook": webhook,
+        "tables": tables,
+    })
 }
 
 fn words(rules: &Rules, checked: Option<&Checked>) -> String {
@@ -152,6 +156,7 @@ fn words(rules: &Rules, checked: Option<&Checked>) -> String {
     }
     text.extend(rules.automatics().map(|automatic| format!("{automatic}\n")));
     text.extend(rules.clients().iter().map(|client| format!("{client}\n")));
+    text.extend(rules.webhook().map(|webhook| format!("{webhook}\n")));
     if rules.clients().iter().any(|client| !client.certificates.is_empty()) {
         text += "  certificates: `serve` has to ask for them, with --tls-client-ca\n";
     }

@@ -67,5 +67,6 @@ mod tests {
             .collect();
         let all: Rules = Rules::read("init.toml", &chosen.join("\n")).unwrap();
         assert_eq!((all.iter().count(), all.automatics().count(), all.clients().len()), (1, 1, 1));
+        assert!(all.webhook().is_some() && as_it_is.webhook().is_none());
     }
 }

@@ -15,6 +15,7 @@ mod serving;
 mod signals;
 mod sources;
 mod tls;
+mod webhook;
 
 use std::hash::RandomState;
 use std::path::PathBuf;
@@ -43,6 +44,7 @@ use reload::{Reload, ServedClients};
 use serving::Started;
 pub use signals::Signals;
 use sources::{Configuration, Sources};
+use webhook::ServedWebhook;
 
 /// What says in the log which configuration is in force.
 pub const CONFIGURATION: &str = "heatsink::cli::serve::reload";
@@ -190,7 +192,7 @@ async fn serve(args: Args) -> Result<(), Exit> {
         signals = signals.or_end_of_input()?;
     }
     let sources = sources(&args);
-    let configuration = sources.begin(&*env).await?;
+    let configuration = sources.begin(&env).await?;
     let (found, settings) = (&configuration.found, configuration.settings.clone());
     let front::Opened { socket: listener, place: door, is_alone, file: _file } =
         args.front.open(settings.tls.as_ref(), !found.rules.clients().is_empty()).await?;
@@ -203,7 +205,10 @@ async fn serve(args: Args) -> Result<(), Exit> {
     let served = ServedClients::load(found, &region)?;
     let in_force = banner::Rules::of(found);
     let name = former::Name::at(&door);
-    let acts = Arc::new(Acts::default());
+    let webhook = ServedWebhook::default();
+    webhook.replace(configuration.webhook.clone());
+    let (events, queue) = heatsink_workers::events(Arc::clone(&env));
+    let acts = Arc::new(Acts::telling(events));
     let told = Arc::clone(&acts);
     let mut gateway = builder(&args, &configuration, &store, &name)
         .env(Arc::clone(&env))
@@ -237,7 +242,8 @@ async fn serve(args: Args) -> Result<(), Exit> {
     banner::print(&at, &region, &place, &in_force, args.output)?;
     let (control, live) = (gateway.control().clone(), http::Live::new(settings));
     let reload =
-        Reload::of(sources, &configuration, served, control, live.clone(), Arc::clone(&env), hangups);
+        Reload::of(sources, &configuration, served, control, live.clone(), Arc::clone(&env), hangups)
+            .with(webhook.clone());
     let started = Started {
         gateway,
         listener,
@@ -247,6 +253,7 @@ async fn serve(args: Args) -> Result<(), Exit> {
         // The embedded store's indexes do not lag.
         index_delay: if args.upstream.is_none() { Duration::ZERO } else { INDEX_DELAY },
         acts,
+        webhook: (queue, webhook),
         history: HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref()),
         recording,
         socket,

@@ -10,6 +10,7 @@ mod buckets;
 mod command;
 mod counter;
 mod drained;
+mod events;
 mod frozen;
 mod here;
 mod long_key;

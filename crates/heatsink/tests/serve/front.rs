@@ -123,3 +123,44 @@ fn a_low_limit_of_open_files_is_raised_for_the_connections() {
     let (_, warned) = limited.stop("INT");
     assert!(warned.contains("hard limit of open files is 64"), "{warned}");
 }
+
+#[test]
+fn pages_of_named_origins_are_served_to_clients_alone_and_all_origins_on_loopback_alone() {
+    let page = "http://localhost:3000";
+    let server = Server::start(&[
+        "--admin",
+        "127.0.0.1:0",
+        "--allow-origin",
+        page,
+        "--allow-origin",
+        "https://b.example",
+    ]);
+    let preflight = |address: &str, origin: &str| {
+        let request = format!(
+            "OPTIONS / HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nAccess-Control-Request-Method: POST\r\n\
+             Access-Control-Request-Headers: x-amz-target,authorization,x-amz-date,amz-sdk-request\r\nConnection: close\r\n\r\n"
+        );
+        send(address, request.as_bytes()).0
+    };
+    for (origin, expected) in [(page, 204), ("https://b.example", 204), ("http://localhost:3001", 404)] {
+        assert_eq!(preflight(&server.address(), origin), expected, "{origin}");
+        assert_ne!(preflight(&server.admin(), origin), 204, "{origin}");
+    }
+    let asked = format!(
+        "GET /_heatsink/heat HTTP/1.1\r\nHost: localhost\r\nOrigin: {page}\r\nConnection: close\r\n\r\n"
+    );
+    assert_eq!(send(&server.admin(), asked.as_bytes()).0, 403);
+    for (listen, origin, said) in [
+        ("0.0.0.0:0", "*", "--allow-origin '*': on 0.0.0.0:"),
+        ("unix:/tmp/heatsink-origin-test.sock", "*", "--allow-origin '*': on unix:"),
+        ("127.0.0.1:0", "http://a/b", "--allow-origin: \"http://a/b\" is no origin"),
+        ("127.0.0.1:0", "a.example", "--allow-origin: \"a.example\" is no origin"),
+    ] {
+        let refused = run(&["serve", "--listen", listen, "--insecure-listen", "--allow-origin", origin]);
+        let stderr = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(64), "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+    let server = Server::start(&["--allow-origin", "*"]);
+    assert_eq!(preflight(&server.address(), "http://any.example"), 204);
+}

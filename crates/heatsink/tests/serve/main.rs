@@ -29,6 +29,7 @@ mod torn;
 mod unfit;
 mod upstream;
 mod watch;
+mod webhook;
 
 use process::{Server, call};
 

@@ -11,6 +11,7 @@ mod credentials;
 mod endpoint;
 mod network;
 mod sdk_http;
+mod webhook;
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,6 +34,7 @@ use credentials::Keys;
 pub use endpoint::Endpoint;
 pub use network::Network;
 pub use sdk_http::sdk_http_client;
+pub use webhook::{NotTaken, Webhook};
 
 /// The region that requests to a loopback endpoint are signed for where the chain names none. Local
 /// servers take any.

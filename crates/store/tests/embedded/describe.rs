@@ -53,6 +53,29 @@ async fn tools_learn_that_nothing_was_turned_on() {
     }
 }
 
+#[tokio::test]
+async fn there_is_no_export_and_no_import_and_asking_for_one_says_what_to_do() {
+    let store = Embedded::memory().unwrap();
+    table(&store, "game").await;
+    let arn = "arn:aws:dynamodb:us-east-1:000000000000:table/game";
+    let bucket = json!({"S3Bucket": "b"});
+    let export = json!({"TableArn": arn, "S3Bucket": "b"});
+    let import = json!({"S3BucketSource": bucket, "InputFormat": "CSV", "TableCreationParameters": {"TableName": "other"}});
+    for (operation, request, code, told) in [
+        (Operation::ExportTableToPointInTime, export, "UnknownOperationException", "Scan the table instead"),
+        (Operation::ImportTable, import, "UnknownOperationException", "BatchWriteItem"),
+        (Operation::DescribeExport, json!({"ExportArn": arn}), "ExportNotFoundException", arn),
+        (Operation::DescribeImport, json!({"ImportArn": arn}), "ImportNotFoundException", arn),
+        (Operation::DescribeExport, json!({}), "ValidationException", "'exportArn'"),
+        (Operation::DescribeImport, json!({}), "ValidationException", "'importArn'"),
+    ] {
+        let error = refused(&store, operation, request).await;
+        assert_eq!(error.code.name(), code, "{operation:?}");
+        assert!(!error.retryable() && error.message.as_ref().is_some_and(|message| message.contains(told)), "{error}");
+    }
+    assert_eq!(call(&store, Operation::ListTables, json!({})).await, json!({"TableNames": ["game"]}));
+}
+
 /// What Terraform and the CDK send for a table with `point_in_time_recovery`.
 #[tokio::test]
 async fn continuous_backups_are_on_once_they_are_turned_on_and_for_that_table_alone() {

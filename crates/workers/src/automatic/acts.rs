@@ -13,6 +13,8 @@ use heatsink_heat::ClientShare;
 use metrics::{counter, gauge};
 use serde_json::{Value as Json, json};
 
+use crate::events::Events;
+
 /// The most decisions that are kept.
 const DECISIONS: usize = 100;
 /// The most keys that are left alone and shown.
@@ -70,7 +72,10 @@ impl Outcome {
 /// The decisions of this gateway, the newest first, and the keys that it leaves alone. Of a gateway
 /// that does not decide: what the deciding one tells.
 #[derive(Debug, Default)]
-pub struct Acts(Mutex<State>);
+pub struct Acts {
+    state: Mutex<State>,
+    events: Events,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -86,6 +91,16 @@ struct State {
 }
 
 impl Acts {
+    /// The same for whoever is told of each as it happens.
+    pub fn telling(events: Events) -> Self {
+        Acts { events, ..Acts::default() }
+    }
+
+    /// Where what happens is told.
+    pub(crate) fn events(&self) -> &Events {
+        &self.events
+    }
+
     /// What `GET /_heatsink/heat` shows as `automatic`. `mode` is the strongest of the sections:
     /// `off` without any.
     pub fn shown(&self) -> Json {
@@ -136,6 +151,7 @@ impl Acts {
         ] {
             decision[name] = value;
         }
+        self.events.tell("decision", decision.clone());
         let mut state = self.state();
         state.decisions.push_front(decision);
         state.decisions.truncate(DECISIONS);
@@ -164,11 +180,14 @@ impl Acts {
                 "{more} more hot keys are left alone; `heatsink top --once --output json` lists them"
             );
         }
+        for one in &new {
+            self.events.tell("left_alone", one.shown(since(one)));
+        }
         state.logged.extend(new.into_iter().map(|one| (one.told(), now)));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::future::{join, join_all};
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent, key_brief};
 use metrics::{counter, gauge};
+use serde_json::{Value as Json, json};
 
 use super::Runner;
 use super::came::Came;
@@ -102,9 +103,33 @@ impl Runner {
             }
             Came::Later(None) => tracing::info!(table, index, key, "gives a reshard back"),
         }
-        if let Err(error) = self.give_back(held, shown, came).await {
-            // Others notice that it does not change any more.
-            tracing::warn!(table, index, key, "what came of a reshard could not be written: {error}");
+        let ended = match &came {
+            Came::Ended(_, text) => Some(end(&intent, outcome, text)),
+            Came::Later(_) => None,
+        };
+        match (self.give_back(held, shown, came).await, ended) {
+            (Ok(()), Some(ended)) => self.events.tell("ended", ended),
+            (Ok(()), None) => {}
+            // Others notice that it does not change any more, and end it again.
+            (Err(error), _) => {
+                tracing::warn!(table, index, key, "what came of a reshard could not be written: {error}");
+            }
         }
     }
+}
+
+/// What is told of a reshard that has ended.
+fn end(intent: &ReshardIntent, outcome: &str, text: &str) -> Json {
+    let mut end = json!({
+        "table": intent.table,
+        "key": intent.key_text(),
+        "shards": intent.request.layout.shards,
+        "outcome": outcome,
+        "sentence": text,
+        "asked_by": intent.request.by,
+    });
+    if let Some(index) = &intent.index {
+        end["index"] = json!(index);
+    }
+    end
 }

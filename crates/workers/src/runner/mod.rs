@@ -39,6 +39,7 @@ use choice::{Look, Running, Watch, any_table_has_several, place};
 use host::Host;
 use shown::Shown;
 
+use crate::events::Events;
 use crate::key::shares::Shares;
 use crate::value::INDEX_DELAY;
 
@@ -58,6 +59,7 @@ pub struct Runner {
     /// Whether keys of a table move beside each other, as the last look found.
     together: AtomicBool,
     shares: Arc<Shares>,
+    events: Events,
 }
 
 /// Looks become rarer with the intents that there are: for each so many, one pause more between
@@ -85,6 +87,7 @@ impl Runner {
             found: AtomicUsize::new(0),
             together: AtomicBool::new(true),
             shares: Arc::default(),
+            events: Events::default(),
         }
     }
 
@@ -93,6 +96,12 @@ impl Runner {
     #[must_use]
     pub fn with_index_delay(self, index_delay: Duration) -> Self {
         Runner { index_delay, ..self }
+    }
+
+    /// The same, telling how each reshard ends.
+    #[must_use]
+    pub fn telling(self, events: Events) -> Self {
+        Runner { events, ..self }
     }
 
     /// The same at another pace.

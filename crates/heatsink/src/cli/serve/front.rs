@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use heatsink_control::ClientLimits;
-use heatsink_gateway::http::{Hosts, Listener, ServerTls, Settings};
+use heatsink_gateway::http::{Hosts, Listener, Origins, ServerTls, Settings};
 use listenfd::ListenFd;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
@@ -38,6 +38,10 @@ pub struct Args {
     /// served. Can be given again
     #[arg(long, value_name = "NAME")]
     pub allow_host: Vec<String>,
+    /// Serve web pages of this origin, such as http://localhost:3000 (CORS); `*`, on loopback only:
+    /// of every one. Can be given again
+    #[arg(long, value_name = "ORIGIN")]
+    pub allow_origin: Vec<String>,
     /// Serve at most so many connections at once [default: 1000]
     #[arg(long, value_name = "N")]
     pub max_connections: Option<usize>,
@@ -113,11 +117,24 @@ impl Args {
     /// Listens there, if that may be.
     ///
     /// # Errors
-    /// Exit 64 for a place where it may not listen; 69 for one that is taken.
+    /// Exit 64 for a place where it may not listen, or not for every web page; 69 for one that is
+    /// taken.
     pub async fn open(&self, tls: Option<&ServerTls>, signed: bool) -> Result<Opened, Exit> {
-        if let Some(opened) = self.passed_on(tls, signed)? {
-            return Ok(opened);
+        let opened = match self.passed_on(tls, signed)? {
+            Some(opened) => opened,
+            None => self.listen(tls, signed).await?,
+        };
+        let is_loopback = matches!(opened.place, Place::Tcp(address) if address.ip().is_loopback());
+        if self.allow_origin.iter().any(|origin| origin == "*") && !is_loopback {
+            return Err(Exit::usage(format!(
+                "--allow-origin '*': on {}, which others reach, name the origins: every web page that they open could use the data",
+                opened.place
+            )));
         }
+        Ok(opened)
+    }
+
+    async fn listen(&self, tls: Option<&ServerTls>, signed: bool) -> Result<Opened, Exit> {
         if let Some(path) = place::unix(&self.listen) {
             return listen_at(path);
         }
@@ -183,9 +200,12 @@ impl Args {
         }
         let hosts = Hosts::and(&names).map_err(|problem| format!("--allow-host: {problem}"))?;
         let hosts = hosts.certified(tls.as_ref().map(ServerTls::names).unwrap_or_default());
+        let origins =
+            Origins::of(&self.allow_origin).map_err(|problem| format!("--allow-origin: {problem}"))?;
         let usual = heatsink::Limits::default();
         Ok(Settings {
             hosts,
+            origins,
             tls,
             connections: self.max_connections.or(limits.connections).unwrap_or(usual.connections),
             requests: self.max_requests.or(limits.requests).unwrap_or(usual.requests),

@@ -9,7 +9,7 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 /// Name, labels, meaning.
 type Metric = (&'static str, &'static str, &'static str);
 
-const COUNTERS: [Metric; 29] = [
+const COUNTERS: [Metric; 30] = [
     ("heatsink_requests_total", "operation, outcome", "Requests answered."),
     (
         "heatsink_plans_total",
@@ -55,6 +55,11 @@ const COUNTERS: [Metric; 29] = [
         "heatsink_automatic_decisions_total",
         "what, outcome",
         "Changes that this gateway has decided for hot keys.",
+    ),
+    (
+        "heatsink_webhook_events_total",
+        "outcome",
+        "Events for the webhook: delivered, refused by it, given up, or dropped by a full queue or a stop.",
     ),
     (
         "heatsink_table_units_total",

@@ -22,6 +22,7 @@ use metrics::{Counter, Gauge, counter, gauge};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::sources::{Configuration, Loaded, Look, Reading, Sources, UNSETTLED};
+use super::webhook::ServedWebhook;
 use super::{descriptors, notify};
 use crate::cli::rules::Found;
 use crate::exit::Exit;
@@ -57,6 +58,7 @@ pub struct Reload {
     served: ServedClients,
     control: Control,
     live: Live,
+    webhook: ServedWebhook,
     env: Arc<dyn Env>,
     hangup: Signal,
     /// Whether rules were read from a file.
@@ -111,6 +113,7 @@ impl Reload {
             sources: Arc::new(sources),
             control,
             live,
+            webhook: ServedWebhook::default(),
             env,
             hangup,
             refused: None,
@@ -121,6 +124,11 @@ impl Reload {
         };
         reload.tell(&configuration.settings);
         reload
+    }
+
+    /// The same, replacing that webhook too.
+    pub fn with(self, webhook: ServedWebhook) -> Self {
+        Reload { webhook, ..self }
     }
 
     /// Reads the files again and again. Does not end.
@@ -207,7 +215,7 @@ impl Reload {
         let before = std::mem::replace(&mut self.seen, loaded.look.contents);
         self.look = loaded.look;
         let (configuration, clients) = loaded.read.map_err(|error| Refused::Wrong(error.to_string()))?;
-        let Configuration { found, settings, kept, .. } = configuration;
+        let Configuration { found, settings, webhook, kept, .. } = configuration;
         let rules = match self.check(found, &clients).await {
             Ok(rules) => rules,
             Err(refused) => {
@@ -224,6 +232,7 @@ impl Reload {
         self.served.clients.store(Arc::new(clients));
         let looking = self.control.replace_rules(rules);
         self.live.replace(settings);
+        self.webhook.replace(webhook);
         looking.await;
         Ok(kept)
     }

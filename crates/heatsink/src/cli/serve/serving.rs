@@ -13,6 +13,7 @@ use heatsink::{Acts, Gateway, Store, carry};
 use heatsink_env::Env;
 use heatsink_gateway::Status;
 use heatsink_gateway::http::{Listener, Live};
+use heatsink_workers::EventQueue;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -20,6 +21,7 @@ use super::admin::Admin;
 use super::heat_history::HeatHistory;
 use super::reload::Reload;
 use super::signals::{Signals, StopSignal};
+use super::webhook::ServedWebhook;
 use super::{notify, record};
 use crate::cli::operator_socket::OperatorSocket;
 use crate::exit::Exit;
@@ -37,6 +39,8 @@ pub(super) struct Started {
     pub(super) index_delay: Duration,
     /// What is done about heat.
     pub(super) acts: Arc<Acts>,
+    /// The events that wait, and who is told of them.
+    pub(super) webhook: (EventQueue, ServedWebhook),
     pub(super) history: Option<HeatHistory>,
     pub(super) recording: Option<record::Writer>,
     /// For commands.
@@ -64,6 +68,7 @@ pub(super) async fn until_stopped(
         store,
         index_delay,
         acts,
+        webhook: (events, webhook),
         history,
         recording,
         socket,
@@ -75,6 +80,10 @@ pub(super) async fn until_stopped(
     let history = history.map(|history| KeptHistory::begin(history, &status, &env));
     let recording = recording.map(|writer| Task::spawn(|stopped| writer.keep(Arc::clone(&env), stopped)));
     let heat = Arc::clone(&status);
+    let gateway_name = control.identity().1.to_owned();
+    let telling = Task::spawn(|stopped| async move {
+        events.deliver(&gateway_name, |event| webhook.send(event), stopped).await;
+    });
     let carrying =
         Task::spawn(|stopped| carry(store, Arc::clone(&env), control, heat, acts, index_delay, stopped));
     let commands = socket.map(|OperatorSocket { listener, file, .. }| {
@@ -99,6 +108,8 @@ pub(super) async fn until_stopped(
     let told = stop_when_told(signals, lame_duck, &*env, &status, &reloading, stops);
     let ended = async {
         let drained = join(serving, carrying.running).await.0;
+        // After the last reshard.
+        telling.end().await;
         if let Some(commands) = commands {
             let _ = commands.await;
         }

@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heatsink_access::{Clients, secret_file};
-use heatsink_control::{ClientSettings, Rules};
+use heatsink_control::{ClientSettings, Rules, WebhookSettings};
 use heatsink_env::Env;
 use heatsink_gateway::http::{ServerTls, Settings};
 
+use super::webhook::{self, Webhook};
 use super::{front, tls};
 use crate::cli::rules::{self, Found};
 use crate::exit::Exit;
@@ -48,6 +49,7 @@ pub struct Sources {
 pub struct Configuration {
     pub found: Found,
     pub settings: Settings,
+    pub webhook: Option<Arc<Webhook>>,
     /// Why the server's certificate in force is kept, and not read.
     pub kept: Option<String>,
     /// The files as they were.
@@ -66,13 +68,13 @@ pub struct Look {
     changed: u64,
     /// What is in the rules, hashed.
     rules: u64,
-    /// The files of secrets and policies of clients that they name.
-    of_clients: Arc<[PathBuf]>,
+    /// The files of secrets and policies that they name.
+    named: Arc<[PathBuf]>,
 }
 
 impl Sources {
-    /// Looks at all files. Where the rules cannot be read, those of clients are the ones of the look
-    /// before.
+    /// Looks at all files. Where the rules cannot be read, those that they name are the ones of the
+    /// look before.
     pub fn look(&self, before: Option<&Look>) -> Look {
         let rules = self.rules.clone().unwrap_or_else(rules::default_file);
         let (mut contents, mut stamps) = (self.hasher.build_hasher(), self.hasher.build_hasher());
@@ -98,27 +100,28 @@ impl Sources {
             let text = String::from_utf8(text).ok()?;
             let read = Rules::read(&rules.display().to_string(), &text).ok()?;
             let files = read.clients().iter().flat_map(ClientSettings::files);
+            let files = files.chain(read.webhook().into_iter().flat_map(WebhookSettings::files));
             // One may be named by all of them.
             let files: BTreeSet<PathBuf> = files.map(Path::to_path_buf).collect();
             Some(files.into_iter().collect())
         };
-        let of_clients = match before {
+        let named = match before {
             // Reading the rules takes longer than all else.
-            Some(before) if before.rules == hash => Arc::clone(&before.of_clients),
-            Some(before) => text.and_then(named).unwrap_or_else(|| Arc::clone(&before.of_clients)),
+            Some(before) if before.rules == hash => Arc::clone(&before.named),
+            Some(before) => text.and_then(named).unwrap_or_else(|| Arc::clone(&before.named)),
             None => text.and_then(named).unwrap_or_default(),
         };
-        for file in self.tls.files().chain(of_clients.iter()) {
+        for file in self.tls.files().chain(named.iter()) {
             add(file);
         }
-        Look { contents: contents.finish(), stamps: stamps.finish(), changed, rules: hash, of_clients }
+        Look { contents: contents.finish(), stamps: stamps.finish(), changed, rules: hash, named }
     }
 
     /// Reads the configuration of a server that starts.
     ///
     /// # Errors
     /// Exit 64 with file, line and what to do.
-    pub async fn begin(&self, env: &dyn Env) -> Result<Configuration, Exit> {
+    pub async fn begin(&self, env: &Arc<dyn Env>) -> Result<Configuration, Exit> {
         let mut look = self.look(None);
         for _ in 0..LOOKS {
             let age = Duration::from_millis(env.unix_millis().saturating_sub(look.changed));
@@ -144,12 +147,19 @@ impl Sources {
         is_as(self.look(Some(look))).map(|()| read)
     }
 
-    fn read(&self, look: &Look, env: &dyn Env, in_force: Option<&ServerTls>) -> Result<Configuration, Exit> {
+    fn read(
+        &self,
+        look: &Look,
+        env: &Arc<dyn Env>,
+        in_force: Option<&ServerTls>,
+    ) -> Result<Configuration, Exit> {
         let found = (self.remember)(rules::find_again(self.rules.as_deref())?);
-        let tls::Read { tls, kept } = self.tls.read(env, in_force).map_err(Exit::usage)?;
+        let tls::Read { tls, kept } = self.tls.read(&**env, in_force).map_err(Exit::usage)?;
         tls::can_know(found.rules.clients(), tls.as_ref()).map_err(|fault| Exit::usage(fault.to_string()))?;
         let settings = self.front.settings(tls, found.rules.limits()).map_err(Exit::usage)?;
-        Ok(Configuration { found, settings, kept, look: look.clone() })
+        let webhook = found.rules.webhook().map(|settings| webhook::load(settings, env).map(Arc::new));
+        let webhook = webhook.transpose().map_err(|fault| Exit::usage(fault.to_string()))?;
+        Ok(Configuration { found, settings, webhook, kept, look: look.clone() })
     }
 
     /// Reads the configuration and its clients once nobody writes the files any more, which were as
@@ -177,7 +187,7 @@ impl Sources {
         let Reading { env, region, in_force } = reading;
         let loading = tokio::task::spawn_blocking(move || {
             let read = sources.read_as(&look, || {
-                let configuration = sources.read(&look, &*env, in_force.as_ref())?;
+                let configuration = sources.read(&look, &env, in_force.as_ref())?;
                 let clients = Clients::load(configuration.found.rules.clients(), &region);
                 Ok((configuration, clients.map_err(|fault| Exit::usage(fault.to_string()))?))
             })?;
