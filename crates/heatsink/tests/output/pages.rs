@@ -17,7 +17,7 @@ const PAGES: [(&str, &str, &str, &[&str]); 4] = [
         "cli-tables.md",
         "Commands on tables",
         HEATSINK,
-        &["adopt", "audit", "freeze", "gateways", "shards", "verify"],
+        &["adopt", "audit", "freeze", "gateways", "leave", "shards", "status", "verify"],
     ),
     ("cli-reshard.md", "Commands that reshard keys", HEATSINK, &["reshard"]),
     ("cli-lab.md", "Commands of the laboratory", LAB, &[]),
