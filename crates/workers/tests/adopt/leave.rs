@@ -29,7 +29,8 @@ struct Case {
     parts: &'static [(&'static str, &'static str, u32)],
 }
 
-const CALCULATED: &str = "[[rule]]\ntable = \"Mine\"\nkeys = \"game*\"\nstrategy = \"calculated\"\nshards = 3\n";
+const CALCULATED: &str =
+    "[[rule]]\ntable = \"Mine\"\nkeys = \"game*\"\nstrategy = \"calculated\"\nshards = 3\n";
 const COUNTERS: &str =
     "[[rule]]\ntable = \"Mine\"\nstrategy = \"counter\"\nattributes = [\"n\"]\nshards = 3\n";
 
@@ -41,13 +42,7 @@ const CASES: [Case; 4] = [
         keys: &[("game", 4, None), ("votes", 3, Some("n")), ("other", 2, None), ("other", 1, None)],
         parts: &[("votes#~1", "1", 20), ("votes#~2", "1", 300), ("votes#~2", "2", 7)],
     },
-    Case {
-        name: "numbers",
-        key: "N",
-        rules: "",
-        keys: &[("-12.5", 4, None), ("100", 3, None)],
-        parts: &[],
-    },
+    Case { name: "numbers", key: "N", rules: "", keys: &[("-12.5", 4, None), ("100", 3, None)], parts: &[] },
     Case {
         name: "a rule beside single keys",
         key: "S",
@@ -120,8 +115,9 @@ async fn sharded(case: &Case) -> (Arc<dyn Store>, Vec<String>) {
     if !case.rules.is_empty() {
         let rules = rules(case.rules);
         let direction = Direction::Adopt;
-        let adoption =
-            Adoption::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, "Mine", direction).await.unwrap();
+        let adoption = Adoption::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, "Mine", direction)
+            .await
+            .unwrap();
         let options = AdoptionOptions { concurrency: 4, exclusive: true };
         adoption.run(options, &Unwatched).await.unwrap();
     }
@@ -188,8 +184,7 @@ fn registry(store: &Arc<dyn Store>) -> Registry {
 
 async fn dismantle(store: &Arc<dyn Store>) -> Dismantled {
     let rules = Rules::default();
-    let changer =
-        Changer::beside(Arc::clone(store), Arc::new(RealEnv), Fencing::exclusive(rules.fence()));
+    let changer = Changer::beside(Arc::clone(store), Arc::new(RealEnv), Fencing::exclusive(rules.fence()));
     registry(store).dismantle(&changer).await.unwrap()
 }
 
@@ -222,7 +217,9 @@ async fn killed_anywhere(case: &Case) {
             let (store, seen) = sharded(case).await;
             let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, acts);
             let killed = leave_at_once(&dying, "Mine").await;
-            leave_at_once(&store, "Mine").await.unwrap_or_else(|error| panic!("{} {at} {acts}: {error}", case.name));
+            leave_at_once(&store, "Mine")
+                .await
+                .unwrap_or_else(|error| panic!("{} {at} {acts}: {error}", case.name));
             assert_eq!(items(&*store, "Mine").await, seen, "{}: killed at call {at} ({acts})", case.name);
             assert_eq!(registry(&store).all().await.unwrap(), [], "{}: {at} ({acts})", case.name);
             if killed.is_ok() {
@@ -333,8 +330,7 @@ async fn killed_anywhere_the_registry_goes() {
             let rules = Rules::default();
             let changer =
                 Changer::beside(Arc::clone(&dying), Arc::new(RealEnv), Fencing::exclusive(rules.fence()));
-            let killed =
-                Registry::new(dying, Arc::new(RealEnv), REGISTRY).dismantle(&changer).await.is_err();
+            let killed = Registry::new(dying, Arc::new(RealEnv), REGISTRY).dismantle(&changer).await.is_err();
             assert!(matches!(dismantle(&store).await, Dismantled::Done { .. }), "{at} ({acts})");
             assert_eq!(tables(&store).await, ["Mine"], "{at} ({acts})");
             if !killed {

@@ -91,8 +91,7 @@ impl End {
 /// For people.
 pub(super) fn words(args: &Args, found: &Found, left_alone: &[String], end: &End) -> String {
     let left = |one: &&super::found::FoundTable| !left_alone.contains(&one.of.record.name);
-    let names: Vec<&str> =
-        found.tables.iter().filter(left).map(|one| &*one.of.record.name).collect();
+    let names: Vec<&str> = found.tables.iter().filter(left).map(|one| &*one.of.record.name).collect();
     let mut text = match (&*names, &args.table) {
         ([], Some(table)) => format!("table {table} is not on record: nothing of it is sharded\n"),
         ([], None) => "no table had to be brought back\n".to_owned(),
@@ -103,7 +102,10 @@ pub(super) fn words(args: &Args, found: &Found, left_alone: &[String], end: &End
         ),
     };
     if !left_alone.is_empty() {
-        text += &format!("left as they are, because the application itself shards them: {}\n", left_alone.join(", "));
+        text += &format!(
+            "left as they are, because the application itself shards them: {}\n",
+            left_alone.join(", ")
+        );
     }
     match end {
         End::OfTables | End::Stays(_) => {}

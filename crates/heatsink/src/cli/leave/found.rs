@@ -153,9 +153,8 @@ async fn value_cost(opened: &Opened, of: &Sharded, one: &ValueLayout) -> Result<
     let value = key_text(&one.value, one.index.attribute.key_type);
     let asked = ValueAsked { table: &of.record.name, index: &index, value: &value, shards: 1 };
     let (store, env) = (opened.store.clone(), opened.env.clone());
-    let plan = async {
-        ValueReshard::prepare(store, env, &opened.rules, asked).await?.plan(&Unwatched).await
-    };
+    let plan =
+        async { ValueReshard::prepare(store, env, &opened.rules, asked).await?.plan(&Unwatched).await };
     let plan = match plan.await {
         Ok(plan) => Ok(plan),
         Err(WorkerError::Store(error)) => return Err(not_answered("The index could not be read", &error)),

@@ -4,7 +4,7 @@
 //! Not here: what is sharded (`found`).
 
 use heatsink_control::reshard_intent::key_text;
-use heatsink_control::{Rules, RuledTables};
+use heatsink_control::{RuledTables, Rules};
 use heatsink_dynamo::display::inert;
 use heatsink_workers::InTheWay;
 

@@ -112,7 +112,8 @@ fn ask(args: &Args, opened: &Opened, found: &Found) -> Result<(), Exit> {
         about += &format!(".\n{unsaid}");
     }
     if opened.access == Access::BesideGateways {
-        about += ".\nA gateway with --only-gateway is not registered, and would not notice: there must be none";
+        about +=
+            ".\nA gateway with --only-gateway is not registered, and would not notice: there must be none";
     }
     confirm::ask(args.yes, &about)
 }

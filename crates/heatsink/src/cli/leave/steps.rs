@@ -155,5 +155,9 @@ fn say(output: Output, table: &str, step: &Step, report: StepReport, seconds: u6
         return;
     }
     let looked_at = report.looked_at.map(|items| format!(", {items} items looked at")).unwrap_or_default();
-    eprintln!("table {table}: {}: {} items moved{looked_at}, in {seconds} s", words::step(step), report.moved);
+    eprintln!(
+        "table {table}: {}: {} items moved{looked_at}, in {seconds} s",
+        words::step(step),
+        report.moved
+    );
 }

@@ -30,10 +30,10 @@ pub(in crate::cli) fn text(found: &Found, place: &str) -> String {
 
 /// What is left beside the tables.
 fn rest(found: &Found, place: &str) -> Option<String> {
-    let directory = if found.directory { " and the directory of buckets" } else { "" };
+    let what = if found.directory { " and the directory of buckets go" } else { " goes" };
     found.there.then(|| {
         format!(
-            "The registry {}{directory} go last, when no table is on record and no gateway is registered: `heatsink leave{place}`",
+            "The registry {}{what} last, when no table is on record and no gateway is registered: `heatsink leave{place}`",
             found.registry
         )
     })
@@ -49,7 +49,10 @@ fn table(lines: &mut Vec<String>, one: &FoundTable, place: &str) {
     };
     lines.push(format!("table {name}{size}"));
     if !of.exists {
-        lines.push(format!("  does not exist any more; its record stays until `heatsink leave {}{place}`", quoted(name)));
+        lines.push(format!(
+            "  does not exist any more; its record stays until `heatsink leave {}{place}`",
+            quoted(name)
+        ));
         return;
     }
     if let Some(state) = state(&of.record.state) {
@@ -68,7 +71,10 @@ fn table(lines: &mut Vec<String>, one: &FoundTable, place: &str) {
         return;
     }
     if of.has_own_rules() {
-        lines.push(format!("    back, while clients wait for the table: heatsink adopt {} --back{place}", quoted(name)));
+        lines.push(format!(
+            "    back, while clients wait for the table: heatsink adopt {} --back{place}",
+            quoted(name)
+        ));
     } else if !of.record.layouts.is_empty() {
         lines.push(format!("    back, while clients go on: heatsink adopt {} --back{place}", quoted(name)));
     }
@@ -146,7 +152,12 @@ fn key(lines: &mut Vec<String>, one: &FoundTable, cost: &KeyCost, record: &KeyRe
 fn takes(plan: &Plan) -> String {
     format!(
         "takes {} of {} items, some {} write and {} read units (${:.2} on demand), {} s at {} units/s",
-        plan.to_move, plan.items, plan.write_units, plan.read_units, plan.dollars, plan.seconds,
+        plan.to_move,
+        plan.items,
+        plan.write_units,
+        plan.read_units,
+        plan.dollars,
+        plan.seconds,
         heatsink_workers::DEFAULT_RATE
     )
 }
@@ -165,12 +176,15 @@ fn value(lines: &mut Vec<String>, table: &str, cost: &ValueCost, place: &str) {
 pub(in crate::cli) fn step(one: &Step) -> String {
     match one {
         Step::Keys(keys) => format!("{} keys become whole, while clients go on", keys.len()),
-        Step::Counters => "counters of the rules become whole items, key by key, while clients go on".to_owned(),
+        Step::Counters => {
+            "counters of the rules become whole items, key by key, while clients go on".to_owned()
+        }
         Step::Values(values) => {
             format!("{} values of indexes get one shard, while clients go on", values.len())
         }
         Step::FormerForms => {
-            "every item is read, and those that no index shows get the plain form, while clients go on".to_owned()
+            "every item is read, and those that no index shows get the plain form, while clients go on"
+                .to_owned()
         }
         Step::Indexes(attributes) => {
             format!("{} is rewritten in every item, while clients go on", attributes.join(", "))
@@ -198,7 +212,8 @@ pub(in crate::cli) fn step_name(one: &Step) -> &'static str {
 /// For programs.
 pub(in crate::cli) fn document(found: &Found, place: &str) -> Json {
     let tables: Vec<Json> = found.tables.iter().map(|one| of_table(one, place)).collect();
-    let next: Vec<String> = if found.there { vec![format!("heatsink leave{place} --dry-run")] } else { Vec::new() };
+    let next: Vec<String> =
+        if found.there { vec![format!("heatsink leave{place} --dry-run")] } else { Vec::new() };
     json!({
         "registry": found.registry, "there": found.there, "frozen_since": found.frozen, "gateways": found.gateways.len(),
         "directory": found.directory, "tables": tables, "next_steps": next,
@@ -213,7 +228,12 @@ fn of_table(one: &FoundTable, place: &str) -> Json {
         .iter()
         .map(|layout| json!({ "index": layout.index().map(|index| &index.name), "keys": layout.keys().text(), "layout": layout.layout().to_string() }))
         .collect();
-    let keys: Vec<Json> = one.keys.iter().zip(of.spread_keys()).map(|(cost, record)| of_key(one, cost, record, place)).collect();
+    let keys: Vec<Json> = one
+        .keys
+        .iter()
+        .zip(of.spread_keys())
+        .map(|(cost, record)| of_key(one, cost, record, place))
+        .collect();
     let values: Vec<Json> = one
         .values
         .iter()

@@ -244,9 +244,8 @@ fn killed_on_the_way_the_same_command_goes_on_and_a_gateway_starts_fresh() {
         "--rules",
         rules.to_str().unwrap(),
     ]);
-    let seen = runtime().block_on(async {
-        contents(&client(Endpoint::parse(&server.endpoint).unwrap())).await
-    });
+    let seen =
+        runtime().block_on(async { contents(&client(Endpoint::parse(&server.endpoint).unwrap())).await });
     assert_eq!(seen, original);
 }
 
@@ -339,9 +338,8 @@ fn clients_go_on_and_lose_nothing_while_a_store_leaves() {
     assert_eq!((&status["tables"], &status["there"]), (&json!([]), &json!(true)), "{status}");
 
     // Past all gateways: each item under its own key, and the counter in one piece.
-    let mut seen = runtime().block_on(async {
-        contents(&client(Endpoint::parse(&town.store.endpoint).unwrap())).await
-    });
+    let mut seen =
+        runtime().block_on(async { contents(&client(Endpoint::parse(&town.store.endpoint).unwrap())).await });
     let mut found: Vec<String> = Vec::new();
     for table in ["Scores", "Ruled"] {
         seen.get_mut(table).unwrap().retain(|text| {
