@@ -54,7 +54,9 @@ pub(super) async fn carry_out(opened: &Opened, args: &Args, table: &str) -> Resu
             ask_for_the_table(args, table)?;
         }
         let begun = opened.env.now();
-        let report = one(opened, args, table, &mut leave, &step).await?;
+        let bar = Arc::new(Bar::new(args.output));
+        let report = one(opened, args, table, &mut leave, (&step, &bar)).await?;
+        bar.done();
         let seconds = opened.env.now().since(begun).as_secs();
         say(args.output, table, &step, report, seconds);
         let StepReport { moved, looked_at } = report;
@@ -68,9 +70,9 @@ async fn one(
     args: &Args,
     table: &str,
     leave: &mut Leave,
-    step: &Step,
+    (step, bar): (&Step, &Arc<Bar>),
 ) -> Result<StepReport, Exit> {
-    let shown: Arc<dyn Progress> = Arc::new(Bar::new(args.output));
+    let shown: Arc<dyn Progress> = Arc::<Bar>::clone(bar);
     match step {
         Step::Keys(keys) if carries(opened, args, |one| one.carries).await? => {
             keys_by_gateways(opened, args, table, keys).await
