@@ -17,9 +17,9 @@ const PAGES: [(&str, &str, &str, &[&str]); 4] = [
         "cli-tables.md",
         "Commands on tables",
         HEATSINK,
-        &["adopt", "audit", "freeze", "gateways", "leave", "shards", "status", "verify"],
+        &["adopt", "audit", "freeze", "gateways", "shards", "verify"],
     ),
-    ("cli-reshard.md", "Commands that reshard keys", HEATSINK, &["reshard"]),
+    ("cli-reshard.md", "Commands that reshard keys", HEATSINK, &["leave", "reshard", "status"]),
     ("cli-lab.md", "Commands of the laboratory", LAB, &[]),
 ];
 

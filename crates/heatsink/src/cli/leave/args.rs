@@ -20,10 +20,11 @@ pub struct Args {
     /// Do not ask
     #[arg(long, short)]
     pub(super) yes: bool,
-    /// Bring keys and values back in this process, though gateways would do it
+    /// Carry it out in this process, without a gateway. Where gateways are registered they bring
+    /// keys and values back otherwise, many at once
     #[arg(long)]
     pub(super) here: bool,
-    /// The most capacity units a second that moving a key's items takes of its shards, where clients
+    /// The most capacity units a second that moving items takes of the old shards, where clients
     /// leave so many
     #[arg(long, value_name = "UNITS", default_value_t = DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) rate: u32,
@@ -34,10 +35,11 @@ pub struct Args {
     /// directory, where there is one]
     #[arg(long, value_name = "FILE")]
     pub(super) rules: Option<PathBuf>,
-    /// The store is this file, which no server has open
+    /// The table is in this file, which no server has open
     #[arg(long, value_name = "FILE")]
     pub(super) data: Option<PathBuf>,
-    /// The store is the DynamoDB endpoint with this URL: the one behind the gateways, not a gateway
+    /// The table is at the DynamoDB endpoint with this URL: the one behind the gateways, not a
+    /// gateway
     #[arg(long, value_name = "URL")]
     pub(super) upstream: Option<String>,
     /// How the result is printed on stdout
