@@ -13,7 +13,6 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{Changer, Record, State};
 use heatsink_layout::Table;
 
-use super::{CONCURRENCY, StepReport};
 use crate::error::{WorkerError, usage};
 use crate::items::index_rewrite::{Brought, bring};
 use crate::items::item::ItemContext;
@@ -21,7 +20,7 @@ use crate::items::walk::Walk;
 use crate::on_record::{taken_over, write};
 use crate::progress::{Phase, Progress};
 
-/// Rewrites them, and takes the values off the record.
+/// Rewrites them, so many at once, and takes the values off the record. Returns how many.
 ///
 /// # Errors
 /// The store's, or that another process changed the record.
@@ -29,8 +28,9 @@ pub(super) fn write_plain<'a>(
     registry: &'a Registry,
     changer: &'a Changer,
     record: &'a Record,
+    concurrency: usize,
     progress: &'a dyn Progress,
-) -> BoxFuture<'a, Result<StepReport, WorkerError>> {
+) -> BoxFuture<'a, Result<u64, WorkerError>> {
     async move {
         let Some(described) = registry.describe(&record.name).await? else {
             return usage(format!("There is no table {}", record.name));
@@ -42,7 +42,7 @@ pub(super) fn write_plain<'a>(
             .with_value_layouts(&record.values)
             .with_key_layouts(keys);
         let context = &ItemContext { table: Arc::new(table) };
-        let claim = Claim::take(registry, record, CONCURRENCY).await?;
+        let claim = Claim::take(registry, record, concurrency).await?;
         progress.phase(Phase::Settling, None);
         changer.announce(&record.name, record.version).await?;
         progress.phase(Phase::Moving, None);
@@ -55,14 +55,14 @@ pub(super) fn write_plain<'a>(
             }
             Ok(any)
         };
-        let moved = walk.change_each(record, CONCURRENCY, progress, change).await?;
+        let moved = walk.change_each(record, concurrency, progress, change).await?;
         claim.end().await?;
         let next = Record { values: Vec::new(), version: record.version + 1, ..record.clone() };
         if !registry.replace(record, &next).await? {
             return Err(taken_over(&record.name));
         }
         changer.announce(&next.name, next.version).await?;
-        Ok(StepReport { moved, looked_at: None })
+        Ok(moved)
     }
     .boxed()
 }

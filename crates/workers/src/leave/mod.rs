@@ -125,7 +125,10 @@ impl Leave {
                 Step::Values(values) => self.bring_values(values, &progress).await,
                 Step::FormerForms => {
                     let found = self.sharded().await?;
-                    former_forms::write_plain(&self.registry, &self.changer, &found.record, &*progress).await
+                    let (registry, changer) = (&self.registry, &self.changer);
+                    let moved =
+                        former_forms::write_plain(registry, changer, &found.record, CONCURRENCY, &*progress);
+                    Ok(StepReport { moved: moved.await?, looked_at: None })
                 }
                 Step::Indexes(_) | Step::Own => self.adopt_back(&*progress).await,
                 Step::OffRecord => self.take_off_record(&*progress).await,
