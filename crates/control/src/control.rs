@@ -102,9 +102,11 @@ impl Control {
             });
             let registry = Registry::new(store, Arc::clone(&env), &fencing.registry).expecting(&expectation);
             let changer = Changer::new(registry.clone(), fencing.clone());
+            let fence = Fence::new(&env, fencing, changer.liveness());
+            fence.note_rules(&rules);
             let control = Control {
                 inner: Arc::new(Inner {
-                    fence: Fence::new(&env, fencing, changer.liveness()),
+                    fence,
                     changer,
                     registry,
                     rules: ArcSwap::from_pointee(rules),

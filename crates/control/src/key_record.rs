@@ -2,10 +2,11 @@
 //! have records one by one, so that one hot key of a table is sharded while all others stay as they
 //! are, without a rule and without reading the table.
 //!
-//! A record is never removed: it goes on to say which physical keys its key once had. Not here: the
-//! table's own record (`record`), and what a record means for requests
-//! (`heatsink_layout::KeyLayouts`).
+//! A record says which physical keys its key once had, so it stays after the key has come back. It
+//! goes when nothing of its table is to be sharded any more (`forget`). Not here: the table's own
+//! record (`record`), and what a record means for requests (`heatsink_layout::KeyLayouts`).
 
+mod forget;
 mod form;
 #[cfg(test)]
 mod tests;

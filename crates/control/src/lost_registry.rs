@@ -42,7 +42,7 @@ pub enum Sign {
     TaggedOther(String),
     /// Another registry has its record.
     RecordedIn(String),
-    /// Single keys of it have records, which are never removed.
+    /// Single keys of it have records, which go before that of their table.
     KeysOnRecord,
     /// Its items lie like those of shards: of this key, so many of them, under that many shards.
     Lies(String, u64, u16),

@@ -69,8 +69,8 @@ pub struct Record {
     /// Whether the table may have held items before it was laid out so: then cursors of that time
     /// may still be in use. Records of older builds, without this field, count as `true`.
     pub adopted: bool,
-    /// The version that this record had when a record of a single key was last written; 0 if there
-    /// never was one.
+    /// The version that this record had when a record of a single key was last written or taken
+    /// off; 0 where no key has one.
     pub keys: u64,
     /// Which keys have records. `None` where none has, and in records that older builds have
     /// written since.

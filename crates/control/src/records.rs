@@ -72,8 +72,12 @@ impl Registry {
         .boxed()
     }
 
-    /// Every record but those of tables that were deleted through Heatsink.
-    pub(crate) async fn all(&self) -> Result<Vec<Record>, Error> {
+    /// Every record but those of tables that were deleted through Heatsink; none where there is no
+    /// registry. Strongly consistent.
+    ///
+    /// # Errors
+    /// The store's; a record that cannot be read.
+    pub async fn all(&self) -> Result<Vec<Record>, Error> {
         let records: Result<Vec<Record>, Error> =
             self.record_items().await?.iter().map(Record::read).collect();
         let mut records = records?;

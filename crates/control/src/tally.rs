@@ -6,7 +6,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// The tally of the records of a table's keys, which are never removed.
+/// The tally of the records of a table's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tally {
     /// How many keys have records.
@@ -24,6 +24,13 @@ impl Tally {
     pub(crate) fn with(self, place: &str, version: u64) -> Self {
         let sum = self.sum.map(|sum| sum.wrapping_add(hash(place, version)));
         Tally { count: self.count + 1, sum }
+    }
+
+    /// Without the record of that version at that place.
+    #[must_use]
+    pub(crate) fn without(self, place: &str, version: u64) -> Self {
+        let sum = self.sum.map(|sum| sum.wrapping_sub(hash(place, version)));
+        Tally { count: self.count.saturating_sub(1), sum }
     }
 
     /// With another version of the record at that place.
@@ -86,6 +93,7 @@ mod tests {
         let two = Tally::NONE.with("key:a", 1).with("key:b", 7);
         let three = two.with("key:c", 3);
         assert_eq!(two, Tally::NONE.with("key:b", 7).with("key:a", 1), "in any order");
+        assert_eq!(three.without("key:c", 3), two);
         let newer = two.replacing("key:a", 1, 2);
         assert_eq!(newer, Tally::NONE.with("key:a", 2).with("key:b", 7));
         for (known, found, says) in [

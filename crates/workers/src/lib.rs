@@ -5,6 +5,7 @@
 //!   [`AsItLies`]);
 //! - `key`: one logical key goes from its layout to another one while clients use it ([`Reshard`]);
 //! - `value`: the same of one value of an index's key ([`ValueReshard`]);
+//! - `leave`: all of a table comes back, and off the record ([`Leave`]);
 //! - `verify`: whether every item of a recorded table is where the record puts it; `rebuild`: a
 //!   lost record from what items say;
 //! - `runner`: carries out in a gateway what operators ask for; `automatic`: asks for what hot keys
@@ -24,9 +25,11 @@ mod error;
 mod events;
 mod items;
 mod key;
+mod leave;
 mod on_record;
 mod progress;
 mod rebuild;
+mod recorded_keys;
 mod runner;
 mod table;
 mod value;
@@ -44,6 +47,7 @@ pub use key::reshard::Reshard;
 pub use key::steps::NewestStep;
 pub use key::table_context::TableContext;
 pub use key::wanted::{is_wanted, slots_flag};
+pub use leave::{InTheWay, Leave, LeaveOptions, Sharded, Step, StepReport};
 pub use progress::{Phase, Progress, Unwatched};
 pub use rebuild::{NotTold, Rebuild, Rebuilt, Told};
 pub use runner::{Here, Pace, Runner};

@@ -71,6 +71,7 @@ impl Control {
     /// that still has the rules of before: none of them waits.
     #[must_use = "without it tables stay as they are known for some seconds"]
     pub fn replace_rules(&self, rules: CheckedRules) -> BoxFuture<'static, ()> {
+        self.inner.fence.note_rules(&rules.0);
         self.inner.rules.store(Arc::new(rules.0));
         let (known, control) = (self.inner.tables.snapshot(), self.clone());
         async move {

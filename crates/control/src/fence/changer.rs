@@ -150,11 +150,14 @@ impl Changer {
     ///
     /// # Errors
     /// As for [`begin`](Self::begin).
-    pub async fn begin_patiently(&self) -> Result<(), Error> {
-        while let Some(left) = self.unsettled().await? {
-            self.registry.env().sleep(left).await;
+    pub fn begin_patiently(&self) -> BoxFuture<'_, Result<(), Error>> {
+        async move {
+            while let Some(left) = self.unsettled().await? {
+                self.registry.env().sleep(left).await;
+            }
+            Ok(())
         }
-        Ok(())
+        .boxed()
     }
 
     /// Checks whether this process may end what another one began, for which requests wait. Also

@@ -12,8 +12,10 @@ use heatsink_fence::{Bounds, Gate, Head, Heartbeat, Liveness, Member, Registrati
 
 use super::items::{Gateway, StoredHead};
 use super::lease::Lease;
+use super::ruled_tables::RuledTables;
 use super::settings::Fencing;
 use crate::registry::Registry;
+use crate::rules::Rules;
 use crate::table_cache::TableCache;
 
 /// How long requests may go on that were planned under a layout that has changed. After that their
@@ -45,6 +47,8 @@ pub(crate) struct Fence {
     /// What is known of other gateways, together with the changer of this process.
     liveness: Arc<AsyncMutex<Liveness>>,
     swept: AsyncMutex<Option<MonotonicInstant>>,
+    /// Which tables the rules in force would shard.
+    ruled: Mutex<RuledTables>,
 }
 
 /// The state that the last reads of the head left behind.
@@ -75,12 +79,18 @@ impl Fence {
             looking: AsyncMutex::default(),
             liveness,
             swept: AsyncMutex::default(),
+            ruled: Mutex::default(),
             settings,
         }
     }
 
     pub fn lease(&self) -> &Arc<Lease> {
         &self.lease
+    }
+
+    /// Has the next heartbeat say which tables the rules would shard.
+    pub fn note_rules(&self, rules: &Rules) {
+        *self.ruled.lock().unwrap_or_else(PoisonError::into_inner) = RuledTables::of(rules);
     }
 
     /// The id under which it is registered.
@@ -327,6 +337,7 @@ impl Fence {
             knows_slots: true,
             knows_numbers: true,
             knows_narrowing: true,
+            ruled: Some(self.ruled.lock().unwrap_or_else(PoisonError::into_inner).clone()),
         }
     }
 

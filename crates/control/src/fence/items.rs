@@ -7,6 +7,7 @@ use heatsink_env::Processes;
 use heatsink_fence::{Bounds, Head, Registration};
 use serde_json::{Value as Json, json};
 
+use super::ruled_tables::RuledTables;
 use crate::counted::counted;
 use crate::record::FORM;
 use crate::registry::Registry;
@@ -103,9 +104,18 @@ pub struct Gateway {
     /// Whether it knows counters that get fewer shards. Older builds refuse requests on tables that
     /// have some.
     pub knows_narrowing: bool,
+    /// Which tables its rules would shard. Older builds do not say it.
+    pub ruled: Option<RuledTables>,
 }
 
 impl Gateway {
+    /// Whether it answers nobody any more, by the wall clock: milliseconds since 1970. Its process
+    /// has ended, or it has been silent for longer than its lease.
+    pub fn is_dead(&self, now: u64) -> bool {
+        let silent = Duration::from_millis(now.saturating_sub(self.heard));
+        self.registration.ended || silent > self.registration.bounds.lease
+    }
+
     fn item(&self) -> Json {
         let Registration { gateway, beat, epoch, unclean, bounds, ended: _ } = &self.registration;
         let mut item = json!({
@@ -132,6 +142,9 @@ impl Gateway {
         });
         if let Some(process) = &self.process {
             item["process"] = json!({ "S": process });
+        }
+        if let Some(ruled) = &self.ruled {
+            item["ruled"] = json!({ "S": json!(ruled).to_string() });
         }
         seal::sealed(item)
     }
@@ -172,6 +185,10 @@ impl Gateway {
                 knows_slots: flag("slots"),
                 knows_numbers: flag("numbers"),
                 knows_narrowing: flag("narrowing"),
+                ruled: match text("ruled") {
+                    Some(text) => Some(serde_json::from_str(text).ok()?),
+                    None => None,
+                },
             })
         };
         read().filter(|_| !seal::is_broken(item)).ok_or_else(|| {
@@ -259,18 +276,19 @@ impl Registry {
         Ok(())
     }
 
-    /// Writes a registration with another heartbeat. `false` when the gateway is not registered
+    /// Writes the registration of a gateway of this build with another heartbeat, and other rules
+    /// where it has some now. `false` when the gateway is not registered
     /// any more, or was taken for ended.
     pub(crate) async fn beat(&self, gateway: &Gateway) -> Result<bool, Error> {
         let item = gateway.item();
         let body = json!({
             "TableName": self.name(), "Key": { "pk": item["pk"], "sk": item["sk"] },
-            "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u, heard = :h, seal = :s",
+            "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u, heard = :h, ruled = :r, seal = :s",
             // A registration of before that has landed late is not this one, and its seal another.
             "ConditionExpression": "since = :n AND attribute_not_exists(ended)",
             "ExpressionAttributeValues": {
                 ":n": item["since"],
-                ":b": item["beat"], ":e": item["epoch"], ":u": item["unclean"], ":h": item["heard"], ":s": seal::value(&item),
+                ":b": item["beat"], ":e": item["epoch"], ":u": item["unclean"], ":h": item["heard"], ":r": item["ruled"], ":s": seal::value(&item),
             },
         });
         match self.call(Operation::UpdateItem, body).await {
@@ -353,7 +371,16 @@ mod tests {
             knows_slots: true,
             knows_numbers: true,
             knows_narrowing: true,
+            ruled: Some(RuledTables::default()),
         }
+    }
+
+    #[test]
+    fn who_is_silent_for_longer_than_its_lease_is_dead() {
+        let lease = u64::try_from(Bounds::DEFAULT.lease.as_millis()).unwrap();
+        let heard = Gateway { heard: 1_000, ..gateway() };
+        assert!(!heard.is_dead(1_000 + lease) && heard.is_dead(1_001 + lease));
+        assert!(!heard.is_dead(0), "its clock is ahead");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod gateway;
 mod items;
 mod lease;
 mod pass;
+mod ruled_tables;
 mod settings;
 
 pub(crate) use changer::Published;
@@ -23,4 +24,5 @@ pub use changer::{Changer, Frozen};
 pub(crate) use gateway::Fence;
 pub use items::Gateway;
 pub use pass::{Pass, Sending};
+pub use ruled_tables::RuledTables;
 pub use settings::Fencing;

@@ -16,7 +16,7 @@ use crate::together::Together;
 
 /// The most keys of one transaction: with the table's record 25 actions, which stores before 2022
 /// take.
-const MOST_KEYS: usize = 24;
+pub(super) const MOST_KEYS: usize = 24;
 /// The same of stores that take 10 actions.
 pub(crate) const FEW_KEYS: usize = 9;
 

@@ -34,8 +34,15 @@ async fn in_hold(rules: &Rules) -> Arc<dyn Store> {
     let record = registry.create(None, &record).await.unwrap();
     let strategy = Strategy::calculated(By::SortKey);
     let to = Layout { strategy, shards: 4, hash: Hash::JumpXxh3, version: 1 };
-    let moves =
-        Move { to, phase: Phase::Hold, reserved_before: 1, closing: false, expires: None, high_water: None };
+    let moves = Move {
+        to,
+        phase: Phase::Hold,
+        reserved_before: 1,
+        closing: false,
+        expires: None,
+        marks: false,
+        high_water: None,
+    };
     let key = KeyRecord {
         key: b"game".to_vec(),
         key_type: KeyType::S,

@@ -79,22 +79,12 @@ async fn list(args: Args) -> Result<(), Exit> {
     }
 }
 
-/// Whether a gateway has been silent for longer than its lease: it answers nobody any more.
-pub(super) fn is_dead(gateway: &Gateway, now: u64) -> bool {
-    let one = &gateway.registration;
-    one.ended || is_silent(gateway.heard, one.bounds, now)
-}
-
-fn is_silent(heard: u64, bounds: Bounds, now: u64) -> bool {
-    Duration::from_millis(now.saturating_sub(heard)) > bounds.lease
-}
-
 fn document(gateway: &Gateway, epoch: Option<u64>, now: u64) -> serde_json::Value {
     let one = &gateway.registration;
     json!({
         "id": one.gateway, "name": gateway.name, "build": gateway.build, "since": gateway.since, "last_heard": gateway.heard, "beat": one.beat,
         "acknowledged": one.epoch, "behind": epoch.is_some_and(|epoch| one.epoch < epoch), "ended": one.ended,
-        "dead": is_dead(gateway, now), "late_calls_ms": one.unclean.as_millis(), "bounds": one.bounds,
+        "dead": gateway.is_dead(now), "late_calls_ms": one.unclean.as_millis(), "bounds": one.bounds,
     })
 }
 
@@ -114,7 +104,7 @@ fn words(registry: &str, epoch: u64, list: &[Gateway], now: u64) -> String {
                 if one.epoch < epoch { format!("{}, behind", one.epoch) } else { one.epoch.to_string() };
             let silent = Duration::from_millis(now.saturating_sub(gateway.heard));
             let heard = format!("{} s ago", silent.as_secs());
-            let heard = if is_dead(gateway, now) { format!("{heard}, dead") } else { heard };
+            let heard = if gateway.is_dead(now) { format!("{heard}, dead") } else { heard };
             let [id, name, build] = [&one.gateway, &gateway.name, &gateway.build].map(|text| inert(text));
             table.add_row([&*id, &*name, &*build, &*heard, &*behind]);
         }
@@ -132,17 +122,4 @@ fn words(registry: &str, epoch: u64, list: &[Gateway], now: u64) -> String {
         ));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_is_silent_for_longer_than_its_lease_is_dead() {
-        let lease = u64::try_from(Bounds::DEFAULT.lease.as_millis()).unwrap();
-        assert!(!is_silent(1_000, Bounds::DEFAULT, 1_000 + lease));
-        assert!(is_silent(1_000, Bounds::DEFAULT, 1_001 + lease));
-        assert!(!is_silent(1_000, Bounds::DEFAULT, 0), "its clock is ahead");
-    }
 }

@@ -20,6 +20,7 @@ mod hot_keys;
 mod init;
 mod key_table;
 mod known_tables;
+mod leave;
 mod logs;
 mod open;
 mod operator_socket;
@@ -35,6 +36,7 @@ mod runtime;
 mod serve;
 mod server_store;
 mod shards;
+mod status;
 mod store;
 mod store_args;
 mod stream;
@@ -87,12 +89,16 @@ enum Command {
     Heatmap(heatmap::Args),
     /// Writes a commented configuration that changes nothing
     Init(init::Args),
+    /// Brings everything that is sharded back, and at the end removes the registry
+    Leave(leave::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
     /// Gives hot keys other shards while clients use them
     Reshard(reshard::Args),
     /// Computes how many shards a key needs, with the risk and the cost of reads
     Shards(shards::Args),
+    /// Lists everything that is sharded in a store, what brings each back, and at what cost
+    Status(status::Args),
     /// Prints the records of a table's stream with logical keys, a line of JSON each
     Stream(stream::Args),
     /// Shows the hot keys of a running server in the terminal, live
@@ -122,9 +128,11 @@ impl Command {
             Command::Health(args) => args.output,
             Command::Heatmap(args) => args.output,
             Command::Init(args) => args.output,
+            Command::Leave(args) => args.output,
             Command::Partitions(args) => args.output,
             Command::Reshard(args) => args.output(),
             Command::Shards(args) => args.output,
+            Command::Status(args) => args.output(),
             #[cfg(feature = "top")]
             Command::Top(args) => args.output,
             Command::Verify(args) => args.output,
@@ -164,9 +172,11 @@ pub fn run() -> ExitCode {
         Some(Command::Health(args)) => health::run(args),
         Some(Command::Heatmap(args)) => heatmap::run(args),
         Some(Command::Init(args)) => init::run(args),
+        Some(Command::Leave(args)) => leave::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
         Some(Command::Reshard(args)) => reshard::run(args),
         Some(Command::Shards(args)) => shards::run(args),
+        Some(Command::Status(args)) => status::run(args),
         Some(Command::Stream(args)) => stream::run(args),
         #[cfg(feature = "top")]
         Some(Command::Top(args)) => top::run(args),

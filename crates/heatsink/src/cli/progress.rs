@@ -45,4 +45,8 @@ impl Progress for Bar {
     fn passed(&self, items: u64) {
         self.0.inc(items);
     }
+
+    fn moved(&self, items: u64) {
+        self.0.set_position(items);
+    }
 }

@@ -106,6 +106,7 @@ const RETRYABLE: &[Entry] = &[
         "The registry's table is still being created.",
         "Look at it in the store; then run it again.",
     ),
+    ("was not deleted within {} s", "`leave` removes the registry.", "Run it again."),
     (
         "existed before and is not found any more",
         "The registry was deleted.",

@@ -74,6 +74,8 @@ fn wrong_arguments_and_rules_are_64() {
         (&["adopt", "Nope", "--data", "data.db", "--rules", "rules.toml", "--yes"], "There is no table Nope"),
         (&["adopt", "Board", "--data", "data.db", "--rules", "rules.toml"], "say --yes"),
         (&["adopt", "Board", "--data", "data.db", "--back", "--yes"], "nothing to bring back"),
+        (&["status", "Nope", "--data", "data.db"], "There is no table Nope"),
+        (&["leave", "Nope", "--data", "data.db"], "There is no table Nope"),
         (&["simulate", "nope"], "no shipped scenario named nope"),
         (&["demo", "leaderboard", "--writes", "100000"], "no shard count carries"),
         (&["partitions", "Nope", "--server", &address], "there is no table Nope"),
@@ -99,6 +101,8 @@ fn what_is_not_to_be_had_is_69() {
         (&["config", "check", "--rules", "rules.toml", "--upstream", &upstream], "Connection refused"),
         (&["audit", "T", "--upstream", &upstream], "Connection refused"),
         (&["adopt", "T", "--rules", "rules.toml", "--upstream", &upstream, "--yes"], "nothing was changed"),
+        (&["status", "--upstream", &upstream], "Connection refused"),
+        (&["leave", "--upstream", &upstream], "Connection refused"),
         (&["partitions", "T", "--server", &nobody], "is `heatsink serve` running?"),
         (&["partitions", "T", "--server", &without], "no partitions"),
     ] {

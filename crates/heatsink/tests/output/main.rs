@@ -16,4 +16,5 @@ mod pages;
 mod pipes;
 mod plan;
 mod rules;
+mod status;
 mod widths;

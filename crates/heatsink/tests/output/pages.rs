@@ -19,7 +19,7 @@ const PAGES: [(&str, &str, &str, &[&str]); 4] = [
         HEATSINK,
         &["adopt", "audit", "freeze", "gateways", "shards", "stream", "verify"],
     ),
-    ("cli-reshard.md", "Commands that reshard keys", HEATSINK, &["reshard"]),
+    ("cli-reshard.md", "Commands that reshard keys", HEATSINK, &["leave", "reshard", "status"]),
     ("cli-lab.md", "Commands of the laboratory", LAB, &[]),
 ];
 

@@ -28,6 +28,8 @@ fn a_closed_pipe_ends_no_command_with_an_error() {
         &["explain", "get.json", "--op", "GetItem", "--table", "table.json"],
         &["audit", "Board", "--data", "data.db"],
         &["adopt", "Board", "--data", "data.db", "--dry-run"],
+        &["status", "--data", "data.db"],
+        &["leave", "--data", "data.db", "--dry-run"],
         &["simulate"],
         &["simulate", "votes"],
         &["simulate", "votes", "--output", "json"],

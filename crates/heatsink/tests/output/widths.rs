@@ -50,6 +50,8 @@ fn every_command_fits_60_80_and_100_columns() {
             (&["config", "check"], "spread over"),
             (&["config", "check", "--data", "data.db"], "Board"),
             (&["adopt", "Board", "--data", "data.db", "--dry-run"], "would move"),
+            (&["status", "--data", "data.db"], "registry"),
+            (&["leave", "--dry-run", "--data", "data.db"], "Nothing was changed"),
             (&["explain", "query.json", "--op", "Query", "--table", "table.json"], "physical"),
             (&partitions, "on-demand"),
         ] {

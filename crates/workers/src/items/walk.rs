@@ -7,6 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::Record;
 use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::Table;
 use serde_json::{Value as Json, json};
 
 use crate::error::WorkerError;
@@ -27,6 +28,15 @@ impl<'a> Walk<'a> {
     pub fn new(registry: &'a Registry, table: &'a str) -> Self {
         let request = json!({ "TableName": table, "ConsistentRead": true });
         Walk { registry, table, operation: Operation::Scan, request, start: Some(Json::Null) }
+    }
+
+    /// Of the partition keys of all items alone.
+    pub fn of_keys(registry: &'a Registry, table: &'a Table) -> Self {
+        let partition = &table.key.partition.name;
+        let mut walk = Walk::new(registry, &table.name);
+        walk.request["ProjectionExpression"] = json!("#p");
+        walk.request["ExpressionAttributeNames"] = json!({ "#p": partition });
+        walk
     }
 
     /// Of what that Query of the table finds.

@@ -11,9 +11,7 @@ use heatsink_control::{
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{
-    InForce, KeyLayouts, Layout, MOVED, RecordedKey, Slot, Table, ValueLayout, in_slots, shards,
-};
+use heatsink_layout::{Layout, MOVED, Slot, Table, ValueLayout, in_slots, shards};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -25,6 +23,7 @@ use crate::key::wanted::{
     alike, by, can_change, can_have_slots, expiring_counters, is_countable, is_wanted, number_of_shards,
     part_of_text, same, slots_flag, target,
 };
+use crate::recorded_keys;
 
 /// A table whose keys may be resharded.
 pub struct TableContext {
@@ -101,15 +100,8 @@ impl TableContext {
             Some(record) => registry.all_key_records(record).await?,
             None => Vec::new(),
         };
-        let known = records.iter().map(|one| {
-            let in_force = InForce::Stable(Arc::new(one.layout.clone()));
-            (
-                one.key.clone(),
-                RecordedKey { in_force, reserved: one.reserved, since: one.since, settled: one.settled },
-            )
-        });
         let layouts = Arc::new(layouts);
-        let keys = Arc::new(KeyLayouts::new(1, known));
+        let keys = recorded_keys::layouts(1, &records);
         let table = Arc::new(Table::new(schema.clone(), Arc::clone(&layouts)).with_key_layouts(keys));
         if expires.is_some() && table.has_counters() {
             return usage(expiring_counters(&table.name));

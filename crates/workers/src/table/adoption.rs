@@ -17,13 +17,14 @@ use futures::future::BoxFuture;
 use heatsink_control::claim::Claim;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
-use heatsink_control::{AdoptionCheckpoint, Changer, Record, State};
+use heatsink_control::{AdoptionCheckpoint, Changer, KeyRecord, Record, State};
 
 use crate::direction::Direction;
 use crate::error::WorkerError;
 use crate::items::item::ItemContext;
 use crate::on_record::{taken_over, untag, write};
 use crate::progress::{Phase, Progress};
+use crate::recorded_keys;
 use crate::table::adoption_pass::Pass;
 use crate::table::index_migration::{IndexChange, IndexMigrationRun};
 use crate::table::report::{AdoptionOptions, AdoptionReport};
@@ -41,6 +42,8 @@ pub struct Adoption {
     pub(crate) described: Described,
     pub(crate) direction: Direction,
     pub(crate) record: Option<Record>,
+    /// The records of its single keys.
+    pub(crate) keys: Vec<KeyRecord>,
     /// What changes of index keys; nothing for the table's own keys.
     pub(crate) index_change: IndexChange,
     /// Whether the operator declared keys that look like shards to be logical keys.
@@ -215,6 +218,7 @@ impl Adoption {
                 record = write(&self.registry, &record, State::Active).await?;
             }
             _ => {
+                record = recorded_keys::forget(&self.registry, record, &self.keys).await?;
                 if !self.registry.remove(&record).await? {
                     return Err(self.taken_over());
                 }

@@ -229,8 +229,9 @@ impl<'a> IndexMigrationRun<'a> {
         let IndexChange { attributes, before, forward } = self.change;
         let layouts =
             if *forward { record.layouts.clone() } else { record.layouts.with_indexes(attributes, before) };
-        if !layouts.is_empty() {
-            write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
+        let after = Record { layouts, ..record.clone() };
+        if !after.is_empty() {
+            write(self.registry, &after, State::Active).await?;
         } else if self.registry.remove(record).await? {
             untag(self.registry, self.described).await;
         } else {

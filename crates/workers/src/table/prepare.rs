@@ -17,6 +17,7 @@ use crate::direction::Direction;
 use crate::eligible;
 use crate::error::WorkerError;
 use crate::items::item::ItemContext;
+use crate::recorded_keys;
 use crate::table::adoption::Adoption;
 use crate::table::index_migration::IndexChange;
 
@@ -77,12 +78,10 @@ impl Adoption {
         {
             return usage(problem);
         }
-        if record.as_ref().is_some_and(|record| record.keys > 0) {
-            return usage(format!(
-                "Single keys of table {table} are on record by `heatsink reshard`, and a table with such keys cannot be adopted, or brought back, \
-                 yet"
-            ));
-        }
+        let keys = match &record {
+            Some(record) => recorded_keys::of(&registry, record, direction).await?,
+            None => Vec::new(),
+        };
         if let Some(value) = record.as_ref().and_then(|record| record.values.first()) {
             return usage(format!(
                 "Single values of the index {0} of table {table} are on record by `heatsink reshard`, and a table with such values cannot be adopted, or \
@@ -110,13 +109,6 @@ impl Adoption {
                     }
                     _ => (record.layouts.attributes(), TableLayouts::default()),
                 };
-                if attributes.is_empty() && spread_counters(&record.layouts) {
-                    return usage(format!(
-                        "Table {table} holds counters ({}), whose parts would have to be summed into one item. Read each total and write it \
-                         to a table without the rule",
-                        record.layouts
-                    ));
-                }
                 (record.layouts.clone(), IndexChange { attributes, before, forward: false })
             }
             (Direction::Adopt, record) => {
@@ -197,7 +189,10 @@ impl Adoption {
                  run again"
             ));
         }
-        let table = |layouts| Table::new(described.schema.clone(), Arc::new(layouts));
+        let key_layouts = recorded_keys::layouts(record.as_ref().map_or(0, |record| record.keys), &keys);
+        let table = |layouts| {
+            Table::new(described.schema.clone(), Arc::new(layouts)).with_key_layouts(Arc::clone(&key_layouts))
+        };
         let rules_context = ItemContext { table: Arc::new(table(ruled.unwrap_or_else(|| layouts.clone()))) };
         let phase = index_change.phase(&layouts);
         let context = ItemContext { table: Arc::new(table(layouts).migrating(&phase)) };
@@ -210,15 +205,11 @@ impl Adoption {
             described,
             direction,
             record,
+            keys,
             index_change,
             keys_are_logical: false,
         })
     }
-}
-
-/// Whether some keys have counters with more than one fragment.
-fn spread_counters(layouts: &TableLayouts) -> bool {
-    layouts.iter().any(|one| one.layout().counter_attributes().is_some() && one.layout().shards > 1)
 }
 
 /// Whether a table's items can stay where they are when its record is removed, or the reason why

@@ -133,7 +133,15 @@ pub(crate) async fn survey(
             match assigned {
                 Err(unplaced) => found.refuse(context, item, &unplaced.to_string()),
                 Ok(assigned) if direction != Direction::Adopt => {
-                    if assigned != key {
+                    if context.table.is_part(&key) {
+                        let logical = context.text(logical);
+                        let reason = format!(
+                            "it is a part of the counter {logical:?}: `heatsink reshard start {} {logical:?} --shards 1` sums its parts into one item \
+                             while clients use it",
+                            context.table.name
+                        );
+                        found.refuse(context, item, &reason);
+                    } else if assigned != key {
                         found.refuse(context, item, "it is not at its place: a write bypassed the gateway");
                     }
                     if direction == Direction::Back {

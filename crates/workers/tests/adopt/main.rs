@@ -8,6 +8,7 @@ mod adopt_index_shards;
 mod adopt_template;
 mod bad_registry;
 mod claims;
+mod leave;
 mod support;
 mod value_reshard;
 mod verify;

@@ -21,7 +21,6 @@ use heatsink_env::{Env, RealEnv};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
-use super::gateways::is_dead;
 use super::open::{SET_CREDENTIALS, open_existing};
 use super::store_args::StoreArgs;
 use super::{print, right_flag, rules, runtime};
@@ -258,7 +257,7 @@ async fn of_gateways(
         let (one, name) = (&gateway.registration, &gateway.name);
         let silent = Duration::from_millis(now.saturating_sub(gateway.heard));
         let ahead = Duration::from_millis(gateway.heard.saturating_sub(now));
-        if is_dead(gateway, now) {
+        if gateway.is_dead(now) {
             findings.warning(
                 CHECK,
                 format!("{name} was last heard {} s ago, and changes wait for it", silent.as_secs()),

@@ -40,7 +40,7 @@ pub(super) enum What {
 /// Where the tables are, and how the result is printed.
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("store").required(true).args(["data", "upstream", "server"]))]
-pub(super) struct Place {
+pub(in crate::cli) struct Place {
     /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working
     /// directory, where there is one]
     #[arg(long, value_name = "FILE")]
@@ -79,7 +79,7 @@ impl Place {
 
 /// How a reshard is carried out.
 #[derive(Debug, clap::Args)]
-pub(super) struct How {
+pub(in crate::cli) struct How {
     /// The most capacity units a second that moving items takes of the old shards, where clients
     /// leave so many. A partition has 1,000 write units. With --index: the most items a second
     #[arg(long, value_name = "UNITS", default_value_t = DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]

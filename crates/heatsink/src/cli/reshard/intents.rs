@@ -21,7 +21,7 @@ use crate::exit::Exit;
 const LOOK: Duration = Duration::from_millis(250);
 
 /// What is wanted of a key, or of a value of an index.
-pub(super) struct Wish {
+pub(in crate::cli) struct Wish {
     pub index: Option<String>,
     pub key: Vec<u8>,
     pub key_type: KeyType,

@@ -8,6 +8,7 @@
 
 mod args;
 mod ask;
+mod by_gateways;
 mod change;
 mod follow;
 mod here;
@@ -31,9 +32,15 @@ use heatsink_layout::ValueLayout;
 use heatsink_workers::TableContext;
 
 pub use self::args::Args;
+pub(super) use self::args::{How, Place};
 use self::args::{Start, What};
-use self::opened::Opened;
+pub(super) use self::by_gateways::by_gateways;
+pub(super) use self::intents::Wish;
+pub(super) use self::opened::{Access, Opened};
+pub(super) use self::quoted::quoted;
 use self::told::exit;
+pub(super) use self::told::{command, command_on, stopped, unread};
+pub(super) use self::value_words::start_command as start_value_command;
 use crate::exit::Exit;
 
 /// Runs it. Exit 0 when it is as asked, or asked for; 64 when it cannot be; 69 when the store did
@@ -108,7 +115,7 @@ async fn values_left(
     context: &TableContext,
     back: &args::Back,
 ) -> Result<Option<String>, Exit> {
-    let record = opened.registry.read(context.id()).await.map_err(told::unread)?;
+    let record = opened.registry.read(context.id()).await.map_err(unread)?;
     let values = record.map(|record| record.values).unwrap_or_default();
     let place = back.place.words();
     let command = |one: &ValueLayout| {

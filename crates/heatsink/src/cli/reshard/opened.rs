@@ -14,7 +14,7 @@ use crate::cli::{right_flag, rules, store};
 use crate::exit::Exit;
 
 /// The store that a command works on.
-pub(super) struct Opened {
+pub(in crate::cli) struct Opened {
     pub store: Arc<dyn Store>,
     pub env: Arc<dyn Env>,
     pub rules: Rules,
@@ -24,7 +24,7 @@ pub(super) struct Opened {
 
 /// Who else uses the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(in crate::cli) enum Access {
     /// Nobody: a file, which one process has open.
     Alone,
     /// The one server that it belongs to.

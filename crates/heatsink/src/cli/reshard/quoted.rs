@@ -4,7 +4,7 @@ use heatsink_dynamo::display::is_inert;
 
 /// A word as a shell takes it; one with characters that a terminal would act on as bash and zsh
 /// take it.
-pub(super) fn quoted(word: &str) -> String {
+pub(in crate::cli) fn quoted(word: &str) -> String {
     if !word.chars().all(is_inert) {
         let escaped = word.chars().map(|c| match c {
             '\'' | '\\' => format!("\\{c}"),

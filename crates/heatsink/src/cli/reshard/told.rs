@@ -13,12 +13,12 @@ use crate::exit::{Exit, without_numbers};
 use crate::output::Output;
 
 /// A command on a key, as it can be run.
-pub(super) fn command(what: &str, table: &str, key: &str, place: &Place) -> String {
+pub(in crate::cli) fn command(what: &str, table: &str, key: &str, place: &Place) -> String {
     format!("heatsink reshard {what} {} {}{}", quoted(table), quoted(key), place.words())
 }
 
 /// A command on what an intent is for, as it can be run.
-pub(super) fn command_on(what: &str, intent: &ReshardIntent, place: &Place) -> String {
+pub(in crate::cli) fn command_on(what: &str, intent: &ReshardIntent, place: &Place) -> String {
     let index = intent.index.as_ref().map(|index| format!(" --index {}", quoted(index)));
     let (table, key) = (quoted(&intent.table), quoted(&intent.key_text()));
     format!("heatsink reshard {what} {table} {key}{}{}", index.unwrap_or_default(), place.words())
@@ -58,7 +58,7 @@ pub(super) fn software(error: serde_json::Error) -> Exit {
     Exit::software(error.to_string())
 }
 
-pub(super) fn unread(error: heatsink_dynamo::Error) -> Exit {
+pub(in crate::cli) fn unread(error: heatsink_dynamo::Error) -> Exit {
     not_answered("The registry could not be read", &error)
 }
 
@@ -71,7 +71,7 @@ pub(super) fn exit(error: WorkerError) -> Exit {
 }
 
 /// Why it stopped on the way. Run again, it goes on there.
-pub(super) fn stopped(error: WorkerError) -> Exit {
+pub(in crate::cli) fn stopped(error: WorkerError) -> Exit {
     let words = without_numbers(&error.to_string());
     match &error {
         WorkerError::Usage(_) => Exit::usage(words),

@@ -72,7 +72,7 @@ pub(super) fn resume(table: &str, one: &ValueLayout, place: &str) -> Option<Stri
 }
 
 /// The command that asks for shards of a value.
-pub(super) fn start_command(table: &str, value: &str, index: &str, to: u16, place: &str) -> String {
+pub(in crate::cli) fn start_command(table: &str, value: &str, index: &str, to: u16, place: &str) -> String {
     let (table, value, index) = (quoted(table), quoted(value), quoted(index));
     format!("heatsink reshard start {table} {value} --index {index} --shards {to}{place}")
 }

@@ -3,6 +3,7 @@
 
 mod data_file;
 mod gateways;
+mod leave;
 mod lost_registry;
 mod server;
 mod words;
