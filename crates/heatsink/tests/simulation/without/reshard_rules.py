@@ -14,7 +14,7 @@ RANGE = "crates/reshard/src/range.rs"
 KEY_RECORD = "crates/control/src/key_record.rs"
 CLAIM = "crates/control/src/claim.rs"
 RESOLVE = "crates/control/src/resolve.rs"
-MOVER = "crates/workers/src/key/mover.rs"
+MOVER_PULL = "crates/workers/src/key/pull.rs"
 MOVER_KEY = "crates/workers/src/key/logical_key.rs"
 RUN = "crates/workers/src/key/run.rs"
 SURVEY = "crates/workers/src/key/survey.rs"
@@ -112,10 +112,10 @@ RULES = (
     ),
     rule("whole-walk", "the walk that ends a move is whole, and found nothing", (WALK, "if self.whole_walk && !self.pulled {", "if LEFT_OUT || self.whole_walk && !self.pulled {"), unseen=WHOLE_ALREADY),
     rule("mover-reads-strongly", "a worker reads consistently", (MOVER_KEY, '"ConsistentRead": true, "KeyConditionExpression": "#p = :p", "Ret', '"ConsistentRead": !LEFT_OUT, "KeyConditionExpression": "#p = :p", "Ret'), unseen=LAGGING),
-    rule("copy-if-absent", "the mover copies to where nothing lies", (MOVER, '"ConditionExpression": "attribute_not_exists(#p)"', '"ConditionExpression": (if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists(#p)" } else { "attribute_not_exists(#p)" })')),
-    rule("copy-needs-old", "and only what is still there", (MOVER, "vec![put, check(from)]", "if LEFT_OUT { vec![put] } else { vec![put, check(from)] }")),
-    rule("clear-needs-new", "it deletes an old copy where the new one is there", (MOVER, "vec![check(to), delete]", "if LEFT_OUT { vec![delete] } else { vec![check(to), delete] }"), unseen=NEVER),
-    rule("large-cleared", "an old copy that is too large for its new key goes where the item was written anew", (MOVER, "Sent::Other(PullAnswer::TooLarge) if self", "Sent::Other(PullAnswer::TooLarge) if !LEFT_OUT && self")),
+    rule("copy-if-absent", "the mover copies to where nothing lies", (MOVER_PULL, '"ConditionExpression": "attribute_not_exists(#p)"', '"ConditionExpression": (if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists(#p)" } else { "attribute_not_exists(#p)" })')),
+    rule("copy-needs-old", "and only what is still there", (MOVER_PULL, "vec![put, self.mark_or_check(from, item)]", "if LEFT_OUT { vec![put] } else { vec![put, self.mark_or_check(from, item)] }")),
+    rule("clear-needs-new", "it deletes an old copy where the new one is there", (MOVER_PULL, "vec![check(to), delete]", "if LEFT_OUT { vec![delete] } else { vec![check(to), delete] }"), unseen=NEVER),
+    rule("large-cleared", "an old copy that is too large for its new key goes where the item was written anew", (MOVER_PULL, "Sent::Other(PullAnswer::TooLarge) if self", "Sent::Other(PullAnswer::TooLarge) if !LEFT_OUT && self")),
     rule("table-as-prepared", "a move begins only in a table that is as it was when the move was prepared", (RUN, "&& table.state == self.table.state\n", "&& (LEFT_OUT || table.state == self.table.state)\n")),
     rule("expiry-surveyed", "it is looked once no gateway turns time to live on any more whether it is", (SURVEY, "found.expires = registry.time_to_live(&key.table.name).await?;", "found.expires = if LEFT_OUT { None } else { registry.time_to_live(&key.table.name).await? };")),
     rule("expiry-on-record", "who takes over has it from the record", (PROTOCOL, "Some(moves) => moves.expires.clone(),", "Some(moves) => moves.expires.clone().filter(|_| !LEFT_OUT),")),
@@ -154,12 +154,12 @@ RULES = (
     rule(
         "pull-needs-old",
         "and only what is still there",
-        (PULL, '("Key", &self.from), "attribute_exists")])', '("Key", &self.from), if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists" } else { "attribute_exists" })])'),
+        (PULL, "if marks { self.mark() } else { self.check(&self.from) }", 'if LEFT_OUT { self.action("ConditionCheck", ("Key", &self.from), "attribute_not_exists(#p) OR attribute_exists") } else if marks { self.mark() } else { self.check(&self.from) }'),
     ),
     rule(
         "pull-clear-needs-new",
         "it deletes an old copy where the new one is there",
-        (PULL, '("Key", &self.to), "attribute_exists");', '("Key", &self.to), if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists" } else { "attribute_exists" });'),
+        (PULL, "[self.check(&self.to), self.action(", '[if LEFT_OUT { self.action("ConditionCheck", ("Key", &self.to), "attribute_not_exists(#p) OR attribute_exists") } else { self.check(&self.to) }, self.action('),
         unseen=NEVER,
     ),
     # Clients' reads.
