@@ -71,7 +71,10 @@ async fn there_is_no_export_and_no_import_and_asking_for_one_says_what_to_do() {
     ] {
         let error = refused(&store, operation, request).await;
         assert_eq!(error.code.name(), code, "{operation:?}");
-        assert!(!error.retryable() && error.message.as_ref().is_some_and(|message| message.contains(told)), "{error}");
+        assert!(
+            !error.retryable() && error.message.as_ref().is_some_and(|message| message.contains(told)),
+            "{error}"
+        );
     }
     assert_eq!(call(&store, Operation::ListTables, json!({})).await, json!({"TableNames": ["game"]}));
 }
