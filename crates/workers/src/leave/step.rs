@@ -74,8 +74,7 @@ impl Step {
                         one.layout = heatsink_layout::Layout::none();
                     }
                 }),
-                Step::Values(_) => left.record.values.clear(),
-                Step::FormerForms => left.record.values.clear(),
+                Step::Values(_) | Step::FormerForms => left.record.values.clear(),
                 Step::OffRecord => {
                     left.keys.clear();
                     left.record.keys = 0;
@@ -88,8 +87,7 @@ impl Step {
                 Step::Own | Step::Forgotten => {}
             }
             // Its record goes with the last that is on it.
-            let gone = matches!(step, Step::Indexes(_) | Step::Values(_) | Step::FormerForms)
-                && left.record.is_empty();
+            let gone = matches!(step, Step::Indexes(_) | Step::Values(_)) && left.record.is_empty();
             steps.push(step);
             if last || gone {
                 break;

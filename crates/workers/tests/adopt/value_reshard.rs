@@ -168,7 +168,7 @@ async fn killed_anywhere_it_is_taken_over() {
 }
 
 /// An index with a sort key does not show items without it.
-async fn sparse() -> Arc<dyn Store> {
+pub async fn sparse() -> Arc<dyn Store> {
     let store = crate::support::memory();
     let define = |(name, kind): (&str, &str)| json!({ "AttributeName": name, "AttributeType": kind });
     let key = |(name, kind): (&str, &str)| json!({ "AttributeName": name, "KeyType": kind });
