@@ -123,8 +123,7 @@ async fn refusals_are_those_of_dynamodb() {
     .await;
     assert_eq!(error.message.as_deref(), Some("The parameter cannot be converted to a numeric value: x"));
 
-    for operation in
-        [Operation::ExportTableToPointInTime, Operation::CreateBackup, Operation::RestoreTableToPointInTime]
+    for operation in [Operation::DeleteBackup, Operation::CreateBackup, Operation::RestoreTableToPointInTime]
     {
         let error = refused(&store, operation, json!({})).await;
         assert_eq!((error.code, error.message), (Code::UnknownOperationException, None));
