@@ -320,15 +320,23 @@ fn spread(
 /// takes the mark of a moved item off. An object without one is left alone: a projection may have
 /// dropped it.
 pub(crate) fn strip(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Result<(), json::Malformed> {
-    // Old copies are marked, and gone before every gateway knows that their keys rest.
-    if table.key_layouts().any_changes() && json::member(object, MOVED)?.is_some() {
-        let unmarked = Bytes::from(json::splice_members(object, &[(MOVED, None)])?);
+    if let Some(unmarked) = unmarked(table, object)? {
+        let unmarked = Bytes::from(unmarked);
         let mut own = Splice::new(&unmarked);
         strip_keys(table, &unmarked, &mut own)?;
         splice.replace(object, own.finish(&unmarked));
         return Ok(());
     }
     strip_keys(table, object, splice)
+}
+
+/// A raw item without the mark of an old copy, if it has one.
+pub(crate) fn unmarked(table: &Table, item: &[u8]) -> Result<Option<Vec<u8>>, json::Malformed> {
+    // Old copies are marked, and gone before every gateway knows that their keys rest.
+    if !table.key_layouts().any_changes() || json::member(item, MOVED)?.is_none() {
+        return Ok(None);
+    }
+    json::splice_members(item, &[(MOVED, None)]).map(Some)
 }
 
 fn strip_keys(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Result<(), json::Malformed> {

@@ -117,7 +117,7 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
 }
 
 /// The copy of an item that may be marked.
-fn unmarked(mut copy: Json) -> Json {
+pub fn unmarked(mut copy: Json) -> Json {
     if let Some(copy) = copy.as_object_mut() {
         copy.remove(MOVED);
     }

@@ -46,6 +46,7 @@ fn misplaced_in(case: &Case, table: &Table, plain: &dyn Store, sharded: &World) 
                 rows.take(table, item, true);
                 continue;
             }
+            item = moving::unmarked(item);
             let in_force = sharded.control.in_force(schema, logical);
             let mut layout = Arc::clone(in_force.settled());
             if let (Some((logical, slots)), InForce::Moving(moving)) =

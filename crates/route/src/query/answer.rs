@@ -12,7 +12,7 @@ use crate::capacity::Report;
 use crate::collection::keys::Key;
 use crate::collection::selection::Selection;
 use crate::cursor;
-use crate::key::strip;
+use crate::key::{strip, unmarked};
 use crate::splice::Splice;
 
 /// What the logical partition key of a row is.
@@ -103,7 +103,7 @@ impl Shape {
         Ok(Bytes::from(listing.answer(last.as_deref(), page.capacity.as_ref(), self.report)))
     }
 
-    /// Writes a row's item with its partition key made logical.
+    /// Writes a row's item with its partition key made logical into an empty `out`.
     fn logical(&self, pages: &[Bytes], row: &Row, out: &mut Vec<u8>) -> Result<(), Malformed> {
         let page = pages.get(row.page).ok_or(Malformed)?;
         match &self.logical {
@@ -118,7 +118,11 @@ impl Shape {
                 let mut splice = Splice::new(&item);
                 strip(&self.table, &item, &mut splice)?;
                 out.extend_from_slice(&splice.finish(&item));
+                return Ok(());
             }
+        }
+        if let Some(unmarked) = unmarked(&self.table, out)? {
+            *out = unmarked;
         }
         Ok(())
     }

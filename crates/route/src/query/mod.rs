@@ -293,7 +293,9 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     let why = format!("all that can match lies in {slot}: one physical request, the partition key rewritten");
     if partition == query.partition {
         let why = "all that can match lies in shard 0, whose physical key is the logical one".to_owned();
-        let finish = (!query.schema.index_keys().is_empty()).then(|| logical(Arc::clone(query.schema)));
+        // Where keys move, one of the items may be marked.
+        let changes = !query.schema.index_keys().is_empty() || query.schema.key_layouts().any_changes();
+        let finish = changes.then(|| logical(Arc::clone(query.schema)));
         return Ok(Single {
             shard: Some(shard),
             ..Single::new(Operation::Query, query.request.body.clone(), finish, why)
