@@ -1,10 +1,10 @@
 //! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what
 //! each costs.
 //!
-//! `requests forwarded|unheated|sharded|numeric|examined|recorded
+//! `requests forwarded|unheated|sharded|numeric|texts|examined|recorded
 //! GetItem|PutItem|BatchGetItem|BatchWriteItem|Query COUNT`. A batch has 25 keys or puts; a Query
-//! reads the top 100 of 500 items. `numeric` is sharded, its partition key a number of the same
-//! text. `unheated` counts no heat. `recorded` has a recording (`serve --record`), whose lines nobody
+//! reads the top 100 of 500 items. `numeric` is sharded, its partition key a number, and `texts`
+//! has the same text as a string. `unheated` counts no heat. `recorded` has a recording (`serve --record`), whose lines nobody
 //! writes to a file; `examined` is the same without one. The store repeats its first answer at once,
 //! so that only the gateway's work is counted. Long answers to requests that ask what they cost are
 //! copies, made beforehand: a store keeps none of its own.
@@ -32,7 +32,8 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
 const RULES: &str = "[[rule]]\ntable = \"sharded\"\nstrategy = \"calculated\"\nshards = 10\n\
-    [[rule]]\ntable = \"numeric\"\nstrategy = \"calculated\"\nshards = 10\n";
+    [[rule]]\ntable = \"numeric\"\nstrategy = \"calculated\"\nshards = 10\n\
+    [[rule]]\ntable = \"texts\"\nstrategy = \"calculated\"\nshards = 10\n";
 
 /// Copies of an answer: more than there are requests that ask what they cost.
 const COPIES: usize = 600;
@@ -128,8 +129,12 @@ fn main() {
         let options = RecordingOptions { one_in: 1, hashed: false, secret: [0; 4] };
         service = service.with_recording(Arc::new(Recording::new(options, &*env)));
     }
-    let kind = if table == "numeric" { "N" } else { "S" };
-    let game = format!(r#"{{"{kind}":"1718000000123"}}"#);
+    let (kind, key) = match table.as_str() {
+        "numeric" => ("N", "1718000000123"),
+        "texts" => ("S", "1718000000123"),
+        _ => ("S", "game"),
+    };
+    let game = format!(r#"{{"{kind}":"{key}"}}"#);
     let create = format!(
         r#"{{"TableName":"{table}","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{{"AttributeName":"pk","AttributeType":"{kind}"}},
         {{"AttributeName":"sk","AttributeType":"S"}}],"KeySchema":[{{"AttributeName":"pk","KeyType":"HASH"}},{{"AttributeName":"sk","KeyType":"RANGE"}}]}}"#
