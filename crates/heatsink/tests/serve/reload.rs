@@ -24,7 +24,9 @@ fn table(name: &str) -> String {
 
 /// Waits until a metric has that value.
 pub fn until(server: &Server, name: &str, value: f64) {
-    until_so(name, || server.metric(name), |now| *now >= value);
+    // One that counts is not there before it has counted.
+    let counted = || server.ask("/_heatsink/metrics").1.contains(name);
+    until_so(name, || if counted() { server.metric(name) } else { 0.0 }, |now| *now >= value);
 }
 
 /// Waits until what is looked at is so.
