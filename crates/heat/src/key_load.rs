@@ -202,7 +202,14 @@ impl KeyLoad {
     /// Whether it is a number that no shard can be written into: one of an index, or of too many
     /// digits.
     pub fn is_number_without_room(&self) -> bool {
-        self.is_number && (self.index.is_some() || !number_codec::has_room(&self.key))
+        self.is_number && (self.index.is_some() || !self.is_number_with_room())
+    }
+
+    /// A report may hold a part of a key, which is no number.
+    fn is_number_with_room(&self) -> bool {
+        let text = std::str::from_utf8(&self.key).ok();
+        text.is_some_and(|text| number_codec::canonical(text).is_some_and(|number| number == text))
+            && number_codec::has_room(&self.key)
     }
 
     /// Whether two loads are of one key, or of one value of an index.

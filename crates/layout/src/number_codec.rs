@@ -65,9 +65,7 @@ fn is_canonical(text: &[u8]) -> bool {
 /// Whether a key can have shards.
 pub fn has_room(key: &[u8]) -> bool {
     let (whole, fraction) = parts(key);
-    let digits = key.strip_prefix(b"-").unwrap_or(key);
-    let is_number = !digits.is_empty() && digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-    is_number && whole <= WHOLE && fraction <= FRACTION
+    whole <= WHOLE && fraction <= FRACTION
 }
 
 /// What has to be appended to a logical key to make it the physical key of `shard`. Empty for shard
