@@ -24,7 +24,7 @@ use serde_json::{Value as Json, json};
 use self::form::SORT;
 pub use self::form::{KeyRecord, Move};
 pub(crate) use self::writes::FEW_KEYS;
-pub use self::writes::KeyWrites;
+pub use self::writes::{KeyRecords, KeyWrites, settled_layouts};
 use crate::record::{ChangedAt, Record};
 use crate::registry::Registry;
 use crate::tally::{Found, Tally};

@@ -1,11 +1,11 @@
 //! One record of the registry: how one table's data is laid out, and whether it is being adopted.
 //! Not here: records of single keys (`key_record`).
 
-use heatsink_dynamo::Error;
+use heatsink_dynamo::{Error, TableSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use heatsink_layout::{MigrationPhase, TableLayouts, ValueLayout};
+use heatsink_layout::{Changing, MigrationPhase, TableLayouts, TablePhase, ValueLayout};
 
 use crate::counted::counted;
 use crate::seal;
@@ -119,6 +119,35 @@ pub enum State {
     /// `TURNING`.
     #[serde(rename = "TURNING")]
     MigratingIndexKeys(IndexKeyMigration),
+    /// All keys of the table are given other layouts, while clients use it.
+    ChangingKeys(TableChange),
+}
+
+/// The change of the layouts of a table's own keys. Until the table has turned, those on record
+/// hold for keys without a record of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableChange {
+    /// How far it has come.
+    pub phase: TablePhase,
+    /// Which change it is: random. What was entered for another one counts for nothing.
+    pub run: u64,
+    /// The layouts that the table's own keys get; from TURN on those that they had.
+    pub other: TableLayouts,
+}
+
+impl TableChange {
+    /// The layouts that the table's own keys had, and those that they get. `recorded`: those on
+    /// record.
+    pub fn from_and_to<'a>(&'a self, recorded: &'a TableLayouts) -> (&'a TableLayouts, &'a TableLayouts) {
+        if self.phase.has_turned() { (&self.other, recorded) } else { (recorded, &self.other) }
+    }
+
+    /// What gateways have to know of it.
+    pub fn changing(&self, schema: &TableSchema, recorded: &TableLayouts) -> Changing {
+        let (from, to) = self.from_and_to(recorded);
+        Changing::new(self.phase, self.run, schema, from, to)
+    }
 }
 
 /// The migration of index keys between the layouts on record and others, or plain values. Every

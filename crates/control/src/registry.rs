@@ -349,8 +349,18 @@ impl Registry {
     /// Creates the directory of buckets, if any of those layouts has buckets and the directory does
     /// not exist.
     pub async fn make_directory(&self, layouts: &TableLayouts) -> Result<(), Error> {
-        let needed = layouts.iter().any(|one| one.layout().time().is_some());
-        if needed && self.describe(DIRECTORY).await?.is_none_or(|described| described.status != "ACTIVE") {
+        match layouts.iter().any(|one| one.layout().time().is_some()) {
+            true => self.make_directory_anyway().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Creates the directory if it does not exist.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn make_directory_anyway(&self) -> Result<(), Error> {
+        if self.describe(DIRECTORY).await?.is_none_or(|described| described.status != "ACTIVE") {
             self.make(DIRECTORY).await?;
         }
         Ok(())

@@ -164,7 +164,9 @@ pub(crate) async fn judge(
         }
         Some(record) => {
             let (desired, mut warnings) = rules.desired_layout_recorded(schema, &record.layouts);
-            warnings.extend(contradiction(registry.name(), &schema.name, &desired, &record.layouts));
+            if !matches!(record.state, State::ChangingKeys(_)) {
+                warnings.extend(contradiction(registry.name(), &schema.name, &desired, &record.layouts));
+            }
             let keys = registry.key_layouts(&record, known).await?;
             let status = recorded(rules, schema, &record, keys);
             let migrates = matches!(record.state, State::MigratingIndexKeys(_))
@@ -307,6 +309,7 @@ fn recorded(rules: &Rules, schema: &TableSchema, record: &Record, keys: Arc<KeyL
             .with_value_layouts(&record.values)
             .with_key_layouts(Arc::clone(&keys))
             .adopted(record.adopted)
+            .of_version(record.version)
     };
     let under_way = match &record.state {
         // Nothing of it was ever sharded.
@@ -315,6 +318,10 @@ fn recorded(rules: &Rules, schema: &TableSchema, record: &Record, keys: Arc<KeyL
         State::MigratingIndexKeys(migration) => {
             let phase = migration.phase(&record.layouts);
             return TableStatus::Sharded(Arc::new(table().migrating(&phase)));
+        }
+        State::ChangingKeys(change) => {
+            let changing = change.changing(schema, &record.layouts);
+            return TableStatus::Sharded(Arc::new(table().changing(changing)));
         }
         State::Pending | State::Deleting { .. } | State::Gone => {
             return TableStatus::Refused { error: not_found(), fatal: false };

@@ -122,7 +122,7 @@ impl TableStatus {
 
     /// Whether a key of the table moves.
     pub fn any_key_moves(&self) -> bool {
-        matches!(self, TableStatus::Sharded(table) if table.key_layouts().any_moves())
+        matches!(self, TableStatus::Sharded(table) if table.key_layouts().any_moves() || table.change().is_some())
     }
 }
 

@@ -162,7 +162,7 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         // as long.
         State::Deleting { .. } => found,
         // In a table that is made again under the name, who rewrites or moves items would go on.
-        State::MigratingIndexKeys(_) | State::Adopting(_) | State::Returning(_) => {
+        State::MigratingIndexKeys(_) | State::ChangingKeys(_) | State::Adopting(_) | State::Returning(_) => {
             return Err(Error::unavailable(
                 format!(
                     "`heatsink adopt {name}` is moving items of table {name} or rewriting keys of its indexes. Delete the table when that has ended; if it was \

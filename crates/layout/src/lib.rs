@@ -6,6 +6,7 @@
 
 mod affixes;
 mod bucket;
+mod changing;
 pub mod codec;
 mod directory;
 mod display;
@@ -37,6 +38,7 @@ mod value_layout;
 
 pub use affixes::Affixes;
 pub use bucket::{Bucket, Granularity};
+pub use changing::{Changing, ENTERED_PARTS, TablePhase, entered_part, entered_place};
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY, encode};
 pub use directory::{DIRECTORY, directory_key};
 pub use display::{in_slots, shards};

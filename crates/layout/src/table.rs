@@ -10,7 +10,7 @@ use heatsink_dynamo::{KeyType, TableSchema};
 use crate::codec::{self, MAX_PARTITION_KEY};
 use crate::number_codec;
 use crate::{
-    Affixes, InForce, IndexKey, KeyLayout, KeyLayouts, KeyTooLong, Layout, MigrationPhase, OfIndex,
+    Affixes, Changing, InForce, IndexKey, KeyLayout, KeyLayouts, KeyTooLong, Layout, MigrationPhase, OfIndex,
     PhysicalKeys, Slot, Strategy, TableLayouts, Unplaced, ValueLayout,
 };
 
@@ -27,6 +27,9 @@ pub struct Table {
     pub(crate) physical_keys: Vec<PhysicalKeys>,
     /// Whether it may have held items before it was laid out so.
     pub(crate) adopted: bool,
+    /// How all its keys get other layouts, if they do.
+    changing: Option<Changing>,
+    version: u64,
 }
 
 /// How the physical keys of a table are written.
@@ -79,7 +82,17 @@ impl Table {
             }
         }
         let key_layouts = Arc::default();
-        Table { schema, layouts, key_layouts, form, index_keys, physical_keys: Vec::new(), adopted: false }
+        Table {
+            schema,
+            layouts,
+            key_layouts,
+            form,
+            index_keys,
+            physical_keys: Vec::new(),
+            adopted: false,
+            changing: None,
+            version: 0,
+        }
     }
 
     /// The same table with layouts of single keys, which precede the others.
@@ -111,6 +124,38 @@ impl Table {
             self.form = Form::Whole;
         }
         self
+    }
+
+    /// The same table, whose record has that version.
+    #[must_use]
+    pub fn of_version(self, version: u64) -> Self {
+        Table { version, ..self }
+    }
+
+    /// The version of its record, which counts every change of it and of those of its keys.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The same table while all its keys get other layouts. Without layouts of its own keys, only
+    /// shards of those on record are read as such.
+    #[must_use]
+    pub fn changing(mut self, changing: Changing) -> Self {
+        if self.layouts.iter().all(|one| one.index().is_some()) {
+            self.form = Form::Recorded;
+        }
+        self.changing = Some(changing);
+        self
+    }
+
+    /// How all its keys get other layouts, if they do.
+    pub fn change(&self) -> Option<&Changing> {
+        self.changing.as_ref()
+    }
+
+    /// The change of the table that a logical key without a record is part of.
+    pub fn change_of(&self, key: &[u8]) -> Option<&Changing> {
+        self.changing.as_ref().filter(|_| self.key_layouts.get(key).is_none())
     }
 
     /// The layouts of single keys.

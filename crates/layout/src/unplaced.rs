@@ -79,6 +79,12 @@ pub enum Unplaced {
          number cannot be written to it. Nothing was written"
     )]
     Migrating(String),
+    /// A key that is written like a shard, while all keys of the table get other shards.
+    #[error(
+        "The key {0:?} is written like a shard, and until `heatsink adopt` has given all keys of the table other shards, such a key that is not \
+         on record cannot be written. Nothing was written"
+    )]
+    Changing(String),
     /// Another logical key's item would lie under the same physical key.
     #[error(
         "The physical key {physical:?} of the logical key {logical:?} would be read as another logical key's: the rule's template \

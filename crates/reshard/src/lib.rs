@@ -21,6 +21,9 @@
 //! From PREPARE on nobody adds to the fragments that it loses, and in MOVE each is folded into the
 //! base fragment ([`Fold`]), while readers see to it that they count it once ([`FoldRead`]).
 //!
+//! A table of which all keys get other layouts is taken there by a [`TableCoordinator`]: key by key,
+//! and at last for all keys that have no record, of which none has an item by then ([`first_write`]).
+//!
 //! Everything here is a plain function of values and times. `tests/model` searches all
 //! interleavings of these same types.
 //!
@@ -40,12 +43,14 @@ mod read;
 mod record;
 mod rules;
 mod steps;
+mod table;
+mod unrecorded;
 mod write;
 
 pub use claim::{Claim, Create, Created};
 pub use coordinator::Coordinator;
 pub use fold::{Fold, FoldAnswer, FoldCall, FoldPart, FoldRead};
-pub use heatsink_layout::Phase;
+pub use heatsink_layout::{Phase, TablePhase};
 pub use mover::{Moved, Mover, MoverDo};
 pub use pace::Pace;
 pub use phase::{Access, Act, Guard, Otherwise, act};
@@ -56,4 +61,6 @@ pub use record::{Record, Side, State};
 #[doc(hidden)]
 pub use rules::{Rule, Rules};
 pub use steps::{Change, Do, Outcome, Seen};
+pub use table::{TableCoordinator, TableDo, TableSeen};
+pub use unrecorded::{FirstWrite, first_write};
 pub use write::{Write, WriteAnswer, WriteCall, WriteStep};

@@ -84,6 +84,18 @@ pub enum Rule {
     FoldSeen,
     /// A fold adds what it deletes: the fragment holds it still.
     FoldUnchanged,
+    /// A key of a table that changes is entered before its first write.
+    NewKeysEntered,
+    /// First writes wait in HOLD of a table that changes.
+    NewKeysHeld,
+    /// They wait in TURN, too: other gateways may read by the former layouts.
+    TurnHeld,
+    /// Each phase of a table that changes is acknowledged by all gateways before the next one.
+    TablePhasesAwaited,
+    /// Keys that were entered and have no record get one before the layouts of the table change.
+    EnteredRecorded,
+    /// The table's keys are read when every gateway enters new ones.
+    ListedAfterEntering,
     /// A cancel is taken only through HOLD; of a step of buckets only in RESERVE.
     CancelThroughHold,
     /// The record is written only if it still has the version that the coordinator knows.

@@ -16,6 +16,7 @@ use heatsink_reshard::{Access, Act, Rules, Side, act};
 
 use crate::identity::{self, Identity};
 use crate::moving_item::MovingItem;
+use crate::unrecorded::{self, Before, Row};
 
 /// An item: its table and its logical key.
 pub(crate) type Item = (String, Identity);
@@ -75,16 +76,23 @@ pub(crate) struct Learned {
     pub(crate) moving: Vec<MovingItem>,
     /// Whether a collection is read whose key moves.
     pub(crate) gathers_moving: bool,
-    /// The table of a bucket that nothing is put into yet, because it gets another number of
-    /// shards.
+    /// The rows of keys without a record that are written to while their table gets other layouts.
+    pub(crate) entered: Vec<Row>,
+    /// The table of such a key while its writes wait, or of a bucket that nothing is put into yet,
+    /// because it gets another number of shards.
     pub(crate) held: Option<String>,
 }
 
 impl Learned {
     /// Whether nothing was: the plan is carried out as it is.
     pub(crate) fn is_nothing(&self) -> bool {
-        let Learned { buckets, assumed, moving, gathers_moving, held } = self;
-        buckets.is_empty() && assumed.is_empty() && moving.is_empty() && !gathers_moving && held.is_none()
+        let Learned { buckets, assumed, moving, gathers_moving, entered, held } = self;
+        buckets.is_empty()
+            && assumed.is_empty()
+            && moving.is_empty()
+            && !gathers_moving
+            && entered.is_empty()
+            && held.is_none()
     }
 
     /// The assumed items, each once.
@@ -252,6 +260,9 @@ impl<'a> PlanContext<'a> {
         if let Some(named) = table.as_shard(key, sort) {
             return named.map(|()| ItemLocation::at_first(Placement::One(Slot::default())));
         }
+        if table.change().is_some() && self.operation.can_put() && !self.selects {
+            self.learn_first_write(table, key)?;
+        }
         if let Some(moving) = self.moving(table, key)
             && let Some(slots) = moving.slots(sort)?
         {
@@ -337,6 +348,21 @@ impl<'a> PlanContext<'a> {
             return Some(Slot { shard, ..layout.hashed_slot(sort).ok()? });
         }
         *self.places?.get(&(table.name.clone(), Identity::of(key, sort)))?
+    }
+
+    /// Learns what comes before a write of a key that has no record, while all keys of the table get
+    /// other layouts.
+    ///
+    /// # Errors
+    /// [`Unplaced::Changing`] for a key that would have another physical key afterwards.
+    fn learn_first_write(&self, table: &Table, key: &[u8]) -> Result<(), Unplaced> {
+        let mut learned = self.learned.borrow_mut();
+        match unrecorded::before(table, key)? {
+            Before::Nothing => {}
+            Before::Row(row) => learned.entered.push(row),
+            Before::Wait => learned.held = Some(table.name.clone()),
+        }
+        Ok(())
     }
 
     /// Learns that an item lies in a bucket, or will once the request is carried out; and whether

@@ -50,6 +50,7 @@ mod shared;
 mod splice;
 mod streams;
 mod tables;
+mod unrecorded;
 
 pub use calls::{Answer, Calls, PhysicalCall, Round, Take, Target};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};

@@ -18,6 +18,7 @@ use crate::request::Request;
 use crate::shared::{ItemPlanner, Shared};
 use crate::{
     Plan, counter, hidden, layout_cursor, list_tables, moving, partiql, query, scan, streams, tables_of,
+    unrecorded,
 };
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
@@ -202,6 +203,7 @@ impl ItemPlanner for ByOperation {
         }
         let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
         let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &shared.buckets);
+        let plan = unrecorded::enter_first(plan, std::mem::take(&mut learned.entered), &shared.entered);
         Ok((plan, learned.assumed()))
     }
 }

@@ -16,6 +16,7 @@ use crate::directory::known::KnownBuckets;
 use crate::learned::item_sizes::ItemSizes;
 use crate::learned::tokens::Tokens;
 use crate::request::Request;
+use crate::unrecorded::KnownRows;
 
 /// Plans valid requests on items. The router does; plans that have a part of their request planned
 /// stand below it, and reach it by this.
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) sizes: Arc<ItemSizes>,
     /// What is known of the directory of buckets.
     pub(crate) buckets: Arc<KnownBuckets>,
+    /// The keys that were entered of tables that get other layouts.
+    pub(crate) entered: Arc<KnownRows>,
     /// How many updates of counters were given a fragment.
     turns: Arc<AtomicU16>,
     /// What transactions with tokens were sent as, where that does not follow from them.
@@ -60,8 +63,8 @@ impl std::fmt::Debug for Clock {
 impl Shared {
     /// Nothing is learned yet, and no time is known.
     pub(crate) fn new(planner: Arc<dyn ItemPlanner>) -> Self {
-        let (sizes, buckets, turns, tokens) = Default::default();
-        Shared { sizes, buckets, turns, tokens, clock: None, planner }
+        let (sizes, buckets, entered, turns, tokens) = Default::default();
+        Shared { sizes, buckets, entered, turns, tokens, clock: None, planner }
     }
 
     /// The same, with a clock.

@@ -53,6 +53,7 @@ pub use rebuild::{NotTold, Rebuild, Rebuilt, Told};
 pub use runner::{Here, Pace, Runner};
 pub use table::adoption::Adoption;
 pub use table::as_it_lies::{AsItLies, Layouts, Recorded};
+pub use table::live::{KeyWish, LiveAdoption, LiveNext, LiveSurvey, NotLive, PreparedLive};
 pub use table::recipe_observer::RecipeObserver;
 pub use table::report::{AdoptionOptions, AdoptionReport};
 pub use table::survey::Survey;

@@ -1,6 +1,6 @@
 //! The progress of a worker, for whoever carries one out.
 
-use heatsink_reshard::State;
+use heatsink_reshard::{State, TablePhase};
 
 /// What a worker on a table does now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub trait Progress: Send + Sync {
     fn passed(&self, _items: u64) {}
     /// The record of the key, or of the value, says so from now on.
     fn state(&self, _state: State) {}
+    /// The record of the table says so from now on.
+    fn table(&self, _phase: TablePhase) {}
     /// So many items have been moved, or rewritten, by this run.
     fn moved(&self, _items: u64) {}
     /// Why it does not go on now; nothing once it does.

@@ -9,8 +9,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::key_text;
-use heatsink_control::{KeyRecord, Record};
-use heatsink_layout::{InForce, KeyLayouts, RecordedKey};
+use heatsink_control::{KeyRecord, Record, settled_layouts};
+use heatsink_layout::KeyLayouts;
 
 use crate::direction::Direction;
 use crate::error::{WorkerError, usage};
@@ -48,12 +48,7 @@ pub(crate) async fn of(
 
 /// The layouts of keys that stay.
 pub(crate) fn layouts(version: u64, keys: &[KeyRecord]) -> Arc<KeyLayouts> {
-    let known = keys.iter().map(|one| {
-        let in_force = InForce::Stable(Arc::new(one.layout.clone()));
-        let KeyRecord { reserved, since, settled, .. } = *one;
-        (one.key.clone(), RecordedKey { in_force, reserved, since, settled })
-    });
-    Arc::new(KeyLayouts::new(version, known))
+    Arc::new(settled_layouts(version, keys))
 }
 
 /// Takes the records of the keys off, and returns the table's record as it is then.

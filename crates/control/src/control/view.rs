@@ -27,18 +27,32 @@ impl Control {
     }
 }
 
+impl View {
+    /// The request is planned under the short lease.
+    fn depend(&self) {
+        if let Some(dependence) = &self.dependence
+            && !dependence.swap(true, Ordering::Relaxed)
+        {
+            self.control.inner.fence.lease().use_short();
+        }
+    }
+}
+
 impl LayoutSource for View {
     fn table(&self, name: &str) -> Option<Arc<Table>> {
-        self.seen.sharded(name)
+        let table = self.seen.sharded(name)?;
+        if table.change().is_some_and(|change| change.phase.shortens_leases()) {
+            self.depend();
+        }
+        Some(table)
     }
 
     fn in_force(&self, table: &Table, key: &[u8]) -> InForce {
         let in_force = self.control.in_force(table, key);
-        if let (Some(dependence), InForce::Moving(moving)) = (&self.dependence, &in_force)
+        if let InForce::Moving(moving) = &in_force
             && moving.phase.is_about_to_move()
-            && !dependence.swap(true, Ordering::Relaxed)
         {
-            self.control.inner.fence.lease().use_short();
+            self.depend();
         }
         in_force
     }

@@ -337,6 +337,7 @@ impl Fence {
             knows_slots: true,
             knows_numbers: true,
             knows_narrowing: true,
+            knows_table_changes: true,
             ruled: Some(self.ruled.lock().unwrap_or_else(PoisonError::into_inner).clone()),
         }
     }

@@ -104,6 +104,9 @@ pub struct Gateway {
     /// Whether it knows counters that get fewer shards. Older builds refuse requests on tables that
     /// have some.
     pub knows_narrowing: bool,
+    /// Whether it knows that all keys of a table get other layouts. Older builds refuse requests on
+    /// such a table.
+    pub knows_table_changes: bool,
     /// Which tables its rules would shard. Older builds do not say it.
     pub ruled: Option<RuledTables>,
 }
@@ -139,6 +142,7 @@ impl Gateway {
             "slots": { "BOOL": self.knows_slots },
             "numbers": { "BOOL": self.knows_numbers },
             "narrowing": { "BOOL": self.knows_narrowing },
+            "table_changes": { "BOOL": self.knows_table_changes },
         });
         if let Some(process) = &self.process {
             item["process"] = json!({ "S": process });
@@ -185,6 +189,7 @@ impl Gateway {
                 knows_slots: flag("slots"),
                 knows_numbers: flag("numbers"),
                 knows_narrowing: flag("narrowing"),
+                knows_table_changes: flag("table_changes"),
                 ruled: match text("ruled") {
                     Some(text) => Some(serde_json::from_str(text).ok()?),
                     None => None,
@@ -371,6 +376,7 @@ mod tests {
             knows_slots: true,
             knows_numbers: true,
             knows_narrowing: true,
+            knows_table_changes: true,
             ruled: Some(RuledTables::default()),
         }
     }

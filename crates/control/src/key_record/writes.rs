@@ -4,10 +4,11 @@
 //!
 //! Not here: what is written (`heatsink_reshard` decides), how it becomes known (`Announcer`).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures::FutureExt;
 use heatsink_dynamo::{Code, Error};
+use heatsink_layout::{InForce, KeyLayouts, RecordedKey};
 
 use super::KeyRecord;
 use crate::record::Record;
@@ -25,8 +26,47 @@ pub(crate) const FEW_KEYS: usize = 9;
 pub struct KeyWrites {
     together: Together<KeyWrite, Written>,
     readings: Together<(), Arc<Vec<KeyRecord>>>,
+    checked: Together<Record, Arc<KeyRecords>>,
     /// The table's record as this process wrote it last.
     newest: Mutex<Option<Record>>,
+}
+
+/// The records of a table's keys.
+#[derive(Debug, Default)]
+pub struct KeyRecords {
+    records: Vec<KeyRecord>,
+    layouts: OnceLock<Arc<KeyLayouts>>,
+}
+
+impl From<Vec<KeyRecord>> for KeyRecords {
+    fn from(records: Vec<KeyRecord>) -> Self {
+        KeyRecords { records, layouts: OnceLock::new() }
+    }
+}
+
+impl std::ops::Deref for KeyRecords {
+    type Target = [KeyRecord];
+
+    fn deref(&self) -> &[KeyRecord] {
+        &self.records
+    }
+}
+
+impl KeyRecords {
+    /// The layouts that the keys have, or had before they moved.
+    pub fn layouts(&self) -> &Arc<KeyLayouts> {
+        self.layouts.get_or_init(|| Arc::new(settled_layouts(1, &self.records)))
+    }
+}
+
+/// The layouts that keys have, or had before they moved, for who knows them in that version.
+pub fn settled_layouts(version: u64, records: &[KeyRecord]) -> KeyLayouts {
+    let known = records.iter().map(|one| {
+        let in_force = InForce::Stable(Arc::new(one.layout.clone()));
+        let KeyRecord { reserved, since, settled, .. } = *one;
+        (one.key.clone(), RecordedKey { in_force, reserved, since, settled })
+    });
+    KeyLayouts::new(version, known)
 }
 
 /// The records of the table and of the key as they were written; `None` where nothing was.
@@ -72,6 +112,24 @@ impl KeyWrites {
             read.boxed()
         };
         self.readings.ask((), usize::MAX, serve).await
+    }
+
+    /// As [`Registry::all_key_records`], by a read that was sent after this was called.
+    ///
+    /// # Errors
+    /// As [`Registry::all_key_records`].
+    pub async fn all(&self, registry: &Registry, table: &Record) -> Result<Arc<KeyRecords>, Error> {
+        let serve = |tables: Vec<Record>| {
+            let read = async move {
+                let Some(newest) = tables.iter().max_by_key(|table| table.version) else {
+                    return Ok(Vec::new());
+                };
+                let records = Arc::new(KeyRecords::from(registry.all_key_records(newest).await?));
+                Ok(tables.iter().map(|_| Arc::clone(&records)).collect())
+            };
+            read.boxed()
+        };
+        self.checked.ask(table.clone(), usize::MAX, serve).await
     }
 
     async fn serve(&self, registry: &Registry, writes: Vec<KeyWrite>) -> Result<Vec<Written>, Error> {

@@ -1,10 +1,11 @@
-//! `heatsink adopt TABLE`: brings a table with items under its rules, or back: its own keys while
-//! nobody else uses it, the keys of its indexes while clients use it. Or records it as it is
-//! ([`as_it_lies`]).
+//! `heatsink adopt TABLE`: brings a table with items under its rules, or back, while clients use it:
+//! its own keys ([`live`]), and then those of its indexes. Its own keys while nobody else uses it,
+//! where that cannot be done otherwise, and on a file. Or records it as it is ([`as_it_lies`]).
 
 mod args;
 mod as_it_lies;
 mod dialogue;
+mod live;
 
 use std::sync::Arc;
 
@@ -43,6 +44,19 @@ pub fn run(args: Args) -> Result<(), Exit> {
 }
 
 async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exit> {
+    let mut said = false;
+    if args.is_live() {
+        match live::run(&args, &rules, direction).await? {
+            live::Live::Said if direction != Direction::Adopt || args.dry_run || args.up_to.is_some() => {
+                return Ok(());
+            }
+            live::Live::Said => said = true,
+            live::Live::Next => {}
+            live::Live::Offline(why) => {
+                tracing::warn!("table {} is adopted while nobody uses it: {why}", args.table);
+            }
+        }
+    }
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let (data, upstream) = (args.data.as_deref(), args.upstream.as_deref());
     let store = open_behind_gateways(data, upstream, &rules.fence().registry, &env).await?;
@@ -59,6 +73,9 @@ async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exi
         Ok::<_, WorkerError>(if args.as_logical_keys { adoption.with_logical_keys() } else { adoption })
     };
     let mut adoption = prepare().await.map_err(not_begun)?;
+    if said && adoption.is_done() {
+        return Ok(());
+    }
     loop {
         step(&args, direction, adoption).await?;
         // The table's own keys come first, those of its indexes after them. Coming back, the rest

@@ -37,6 +37,7 @@ mod narrowing;
 mod one_item;
 mod reserve;
 mod steps;
+mod tables;
 mod time_to_live;
 mod two_items;
 mod two_keys;

@@ -18,6 +18,7 @@ use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Outcome};
 use heatsink_layout::Table;
 
+use super::refused::of_another_layout;
 use crate::cursor::{self, LAYOUT};
 use crate::key::KeyText;
 use crate::splice::Splice;
@@ -92,10 +93,15 @@ impl Mark {
     /// The mark of the next page, read under these layouts.
     ///
     /// # Errors
+    /// `ValidationException` where what an earlier page has known is no longer on record;
     /// `ServiceUnavailable` where an earlier page has known a change that this gateway has yet to
     /// learn of.
     pub(crate) fn next(&self, order: Option<String>, table: &Table) -> Result<Self, Error> {
         let newest = table.key_layouts().newest();
+        // This gateway knows all up to then: the key has left the record.
+        if self.latest > newest && table.version() >= self.latest {
+            return Err(of_another_layout(table));
+        }
         if self.latest > newest {
             return Err(Error::unavailable(
                 format!(

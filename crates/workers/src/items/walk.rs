@@ -22,18 +22,20 @@ pub(crate) struct Walk<'a> {
     operation: Operation,
     request: Json,
     start: Option<Json>,
+    units: f64,
 }
 
 impl<'a> Walk<'a> {
     pub fn new(registry: &'a Registry, table: &'a str) -> Self {
         let request = json!({ "TableName": table, "ConsistentRead": true });
-        Walk { registry, table, operation: Operation::Scan, request, start: Some(Json::Null) }
+        Walk { registry, table, operation: Operation::Scan, request, start: Some(Json::Null), units: 0.0 }
     }
 
     /// Of the partition keys of all items alone.
     pub fn of_keys(registry: &'a Registry, table: &'a Table) -> Self {
         let partition = &table.key.partition.name;
         let mut walk = Walk::new(registry, &table.name);
+        walk.request["ReturnConsumedCapacity"] = json!("TOTAL");
         walk.request["ProjectionExpression"] = json!("#p");
         walk.request["ExpressionAttributeNames"] = json!({ "#p": partition });
         walk
@@ -41,7 +43,12 @@ impl<'a> Walk<'a> {
 
     /// Of what that Query of the table finds.
     pub fn of_query(registry: &'a Registry, table: &'a str, request: Json) -> Self {
-        Walk { registry, table, operation: Operation::Query, request, start: Some(Json::Null) }
+        Walk { registry, table, operation: Operation::Query, request, start: Some(Json::Null), units: 0.0 }
+    }
+
+    /// Read units that it has taken, where it asks for them: a walk of keys does.
+    pub fn units(&self) -> f64 {
+        self.units
     }
 
     /// The next page; `None` after the last. Items that are added behind the reader, as adoption
@@ -53,6 +60,7 @@ impl<'a> Walk<'a> {
             body["ExclusiveStartKey"] = start;
         }
         let mut page = self.registry.call_patiently(self.operation, body).await?;
+        self.units += page["ConsumedCapacity"]["CapacityUnits"].as_f64().unwrap_or(0.0);
         let next = page["LastEvaluatedKey"].take();
         self.start = (!next.is_null()).then_some(next);
         let Json::Array(items) = page["Items"].take() else {

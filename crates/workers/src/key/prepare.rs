@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::error::WorkerError;
+use crate::key::estimate::{as_count, dollars, kilobytes, moving_of, write_units};
 use crate::key::logical_key::Key;
 use crate::key::mover::UNITS;
 use crate::key::protocol;
@@ -24,7 +25,7 @@ use crate::key::spare::Spare;
 use crate::key::steps::{self, NewestStep};
 use crate::key::survey::HIGH_WATER_WITHIN;
 use crate::key::table_context::TableContext;
-use crate::key::wanted::{by, same};
+use crate::key::wanted::same;
 
 /// The most capacity units a second that a mover takes of the old shards, unless it is told
 /// otherwise: a partition's write units (docs/explain/partitions.md).
@@ -214,12 +215,14 @@ impl Reshard {
         // A read that may be out of date takes half a unit for each 4 KB.
         let bytes = as_count(units * 8.0 * 1024.0);
         let bytes_to_move = bytes.checked_div(items).unwrap_or(0) * to_move;
-        // A put and a check, a check and a delete, each counted twice, and twice the check of a
-        // permit: all by the item's size but the last. Of a fold an update of the item, and the
-        // deletion of a fragment, which has its key and numbers alone.
-        let kilobytes = bytes.checked_div(items).unwrap_or(0).div_ceil(1024).max(1);
-        let write_units =
-            to_move * if change == Change::Narrow { 2 * kilobytes + 4 } else { 8 * kilobytes + 4 };
+        // Of a fold an update of the item, and the deletion of a fragment, which has its key and
+        // numbers alone.
+        let of_item = bytes.checked_div(items).unwrap_or(0);
+        let kilobytes = kilobytes(of_item);
+        let write_units = match change {
+            Change::Narrow => to_move * (2 * kilobytes + 4),
+            Change::Move | Change::Widen | Change::Step => write_units(to_move, of_item),
+        };
         let read_units = as_count(walked * 4.0);
         let bounds = self.announcer.bounds();
         let to = self.chosen().await?;
@@ -381,33 +384,8 @@ fn page_units(bytes: u64, from: u16, to: u16) -> u64 {
     (read(to) + read(from) + read(to)).div_ceil(4096)
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number for people")]
-fn as_count(number: f64) -> u64 {
-    number.ceil() as u64
-}
-
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// On-demand prices of us-east-1: $0.625 a million write units, $0.125 a million read units (AWS,
-/// "Pricing for On-Demand Capacity").
-#[allow(clippy::cast_precision_loss, reason = "a price for people")]
-fn dollars(write_units: u64, read_units: u64) -> f64 {
-    (write_units as f64 * 0.625 + read_units as f64 * 0.125) / 1e6
-}
-
-/// About how many of so many items move, as far as the hash tells before they are read: of those in
-/// slots that items may leave.
-#[allow(clippy::cast_precision_loss, reason = "a number for people")]
-fn moving_of(items: u64, from: &Layout, to: &Layout) -> u64 {
-    let (fewer, more) = (from.shards.min(to.shards), from.shards.max(to.shards));
-    if from.spreads_as(to) {
-        return items;
-    }
-    let kept = (0..fewer).filter(|shard| from.slot_number(*shard) == to.slot_number(*shard)).count();
-    let stays = if fewer == 1 || by(from) == by(to) { kept } else { 1 };
-    as_count((items as f64 * (1.0 - stays as f64 / f64::from(more))).round())
 }
 
 /// What was counted under a physical key.

@@ -6,8 +6,8 @@ use heatsink_control::describe::{Described, shows_old_images};
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_control::{
-    Announcer, Changer, Fencing, KeyRecord, MAX_KEY_RECORDS, Record, Rules, State, TableLayouts, claim,
-    lost_registry, tags,
+    Announcer, Changer, Fencing, KeyRecord, KeyRecords, KeyWrites, MAX_KEY_RECORDS, Record, Rules, State,
+    TableLayouts, claim, lost_registry, tags,
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
@@ -23,7 +23,6 @@ use crate::key::wanted::{
     alike, by, can_change, can_have_slots, expiring_counters, is_countable, is_wanted, number_of_shards,
     part_of_text, same, slots_flag, target,
 };
-use crate::recorded_keys;
 
 /// A table whose keys may be resharded.
 pub struct TableContext {
@@ -32,7 +31,7 @@ pub struct TableContext {
     described: Described,
     recorded: Option<Record>,
     layouts: Arc<TableLayouts>,
-    records: Vec<KeyRecord>,
+    records: Arc<KeyRecords>,
     table: Arc<Table>,
     expires: Option<String>,
     /// Why no item may move, if the table has a stream or replicas and that is not confirmed.
@@ -51,6 +50,18 @@ impl TableContext {
         rules: &Rules,
         table: &str,
         streams_confirmed: bool,
+    ) -> Result<Self, WorkerError> {
+        Self::read_sharing(store, env, rules, (table, streams_confirmed), None).await
+    }
+
+    /// The same for one of many keys of the table that begin beside each other in this process: they
+    /// share what they read of the keys on record.
+    pub(crate) async fn read_sharing(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: &Rules,
+        (table, streams_confirmed): (&str, bool),
+        sharing: Option<&KeyWrites>,
     ) -> Result<Self, WorkerError> {
         let registry = rules.fence().registry_in(store, env);
         let Some(described) = registry.describe(table).await? else {
@@ -78,7 +89,7 @@ impl TableContext {
         }
         let layouts = recorded.as_ref().map(|record| record.layouts.clone()).unwrap_or_default();
         if let Some(record) = &recorded
-            && record.state != State::Active
+            && !matches!(record.state, State::Active | State::ChangingKeys(_))
         {
             return usage(format!(
                 "Table {table} is being adopted, deleted or recorded; wait until that is done"
@@ -96,12 +107,13 @@ impl TableContext {
                 "The store of table {table} has no TransactWriteItems, by which items are moved"
             ));
         }
-        let records = match &recorded {
-            Some(record) => registry.all_key_records(record).await?,
-            None => Vec::new(),
+        let records = match (&recorded, sharing) {
+            (Some(record), Some(writes)) => writes.all(&registry, record).await?,
+            (Some(record), None) => Arc::new(registry.all_key_records(record).await?.into()),
+            (None, _) => Arc::default(),
         };
         let layouts = Arc::new(layouts);
-        let keys = recorded_keys::layouts(1, &records);
+        let keys = Arc::clone(records.layouts());
         let table = Arc::new(Table::new(schema.clone(), Arc::clone(&layouts)).with_key_layouts(keys));
         if expires.is_some() && table.has_counters() {
             return usage(expiring_counters(&table.name));

@@ -145,7 +145,7 @@ impl Sharded {
         });
         found.extend(values.cloned().map(InTheWay::Value));
         match &self.record.state {
-            State::Adopting(_) => found.push(InTheWay::Adoption),
+            State::Adopting(_) | State::ChangingKeys(_) => found.push(InTheWay::Adoption),
             State::MigratingIndexKeys(migration) if migration.forward => found.push(InTheWay::Adoption),
             State::Pending | State::Deleting { .. } if self.exists => found.push(InTheWay::Lifecycle),
             _ => {}

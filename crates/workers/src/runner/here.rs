@@ -35,7 +35,7 @@ impl Here {
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &Rules, name: &str, alone: bool) -> Self {
         let fencing = Fencing::shared(rules.fence(), "reshard");
         let changer = Changer::beside(Arc::clone(&store), Arc::clone(&env), fencing).exclusively(alone);
-        let host = Host::Command { rules: Arc::new(rules.clone()), name: name.to_owned(), alone };
+        let host = Host::command(rules, name, alone, changer.clone());
         let runner = Runner::of(store, env, host);
         // A file's index does not lag, and nobody else is there.
         let runner = if alone { runner.with_index_delay(Duration::ZERO) } else { runner };

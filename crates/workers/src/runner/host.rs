@@ -3,10 +3,11 @@
 //!
 //! Not here: what is carried out (`work`), whose an intent is (`held`).
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use heatsink_control::reshard_intent::Carrier;
-use heatsink_control::{Control, Rules};
+use heatsink_control::{Announcer, Changer, Control, KeyWrites, Rules};
 
 use crate::key::reshard::Reshard;
 use crate::value::ValueReshard;
@@ -21,6 +22,10 @@ pub(super) enum Host {
         name: String,
         /// No other process uses the store.
         alone: bool,
+        /// Who writes and reads the records of each table's keys.
+        writes: Arc<Mutex<HashMap<String, Arc<KeyWrites>>>>,
+        /// What makes their changes known.
+        changer: Changer,
     },
 }
 
@@ -56,11 +61,32 @@ impl Host {
         matches!(self, Host::Command { alone: true, .. })
     }
 
+    /// A command of that name for people.
+    pub fn command(rules: &Rules, name: &str, alone: bool, changer: Changer) -> Self {
+        let (rules, name) = (Arc::new(rules.clone()), name.to_owned());
+        Host::Command { rules, name, alone, writes: Arc::default(), changer }
+    }
+
+    /// Who writes and reads the records of a table's keys in this process.
+    pub fn key_writes(&self, table_id: &str) -> Arc<KeyWrites> {
+        match self {
+            Host::Gateway(control) => control.key_writes(table_id),
+            Host::Command { writes, .. } => {
+                let mut known = writes.lock().unwrap_or_else(PoisonError::into_inner);
+                Arc::clone(known.entry(table_id.to_owned()).or_default())
+            }
+        }
+    }
+
     /// A reshard, carried out within this process.
     pub fn key(&self, reshard: Reshard) -> Reshard {
         match self {
             Host::Gateway(control) => reshard.within(control),
-            Host::Command { .. } => reshard,
+            Host::Command { changer, .. } => {
+                let writes = self.key_writes(&reshard.described.schema.id);
+                let announcer = Announcer::Beside(Box::new(changer.clone()));
+                Reshard { writes, announcer, ..reshard }
+            }
         }
     }
 

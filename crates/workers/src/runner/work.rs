@@ -96,7 +96,9 @@ impl Runner {
         let store: Arc<Tap> = Arc::clone(tap);
         let (env, rules) = (Arc::clone(self.registry.env()), self.host.rules());
         let confirmed = intent.request.streams_confirmed;
-        let context = TableContext::read(store, env, &rules, &intent.table, confirmed).await?;
+        let asked = (&*intent.table, confirmed);
+        let writes = self.host.key_writes(&intent.table_id);
+        let context = TableContext::read_sharing(store, env, &rules, asked, Some(&writes)).await?;
         let record = context.record(&intent.key);
         let moves = record.and_then(|record| record.moves.as_ref());
         let unsettled = moves.is_some() || record.is_some_and(|record| !record.settled);

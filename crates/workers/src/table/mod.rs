@@ -5,6 +5,7 @@ mod adoption_begin;
 mod adoption_pass;
 pub(crate) mod as_it_lies;
 mod index_migration;
+pub(crate) mod live;
 mod prepare;
 mod recipe;
 pub(crate) mod recipe_observer;

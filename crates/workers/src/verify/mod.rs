@@ -86,6 +86,10 @@ impl Verification {
             .with_key_layouts(keys);
         let laid_out = match &record.state {
             State::Active => laid_out,
+            State::ChangingKeys(change) => {
+                let changing = change.changing(&laid_out, &record.layouts);
+                laid_out.changing(changing)
+            }
             State::MigratingIndexKeys(migration) => laid_out.migrating(&migration.phase(&record.layouts)),
             State::Adopting(_) | State::Returning(_) => {
                 return usage(format!(

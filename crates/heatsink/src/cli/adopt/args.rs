@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use heatsink_workers::DEFAULT_RATE;
+
+use crate::cli::reshard::{How, Place};
 use crate::output::Output;
 
 /// What `adopt` takes.
@@ -39,6 +42,24 @@ pub struct Args {
     /// rule puts them
     #[arg(long, conflicts_with = "back")]
     pub as_logical_keys: bool,
+    /// Move the table's own keys while nobody uses it: for keys that are written like shards, and for
+    /// buckets, which cannot be moved otherwise. On a file that is always so
+    #[arg(long)]
+    pub offline: bool,
+    /// Move only keys in the first so many hundredths of all hashes; run again, the command takes
+    /// more, or the rest
+    #[arg(long, value_name = "PERCENT", conflicts_with = "offline", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub up_to: Option<u8>,
+    /// Move keys in this process. Where gateways are registered they do otherwise, many at once
+    #[arg(long, conflicts_with = "offline")]
+    pub here: bool,
+    /// The most capacity units a second that moving a key takes of its old shards, where clients
+    /// leave so many
+    #[arg(long, value_name = "UNITS", default_value_t = DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate: u32,
+    /// The table's stream may show each item that moves as inserted and removed
+    #[arg(long)]
+    pub confirm_streams: bool,
     /// Say what would be moved; change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -54,5 +75,38 @@ impl Args {
     /// Whether another table's record is taken over.
     pub fn copies_record(&self) -> bool {
         self.records_from.as_deref().is_some_and(|from| from != "none")
+    }
+
+    /// Whether clients may use the table meanwhile, where its layouts allow that. A file has no
+    /// clients.
+    pub fn is_live(&self) -> bool {
+        self.data.is_none()
+            && !self.offline
+            && !self.as_it_lies
+            && !self.as_logical_keys
+            && !self.keep_keys
+            && self.records_from.is_none()
+    }
+
+    /// Where the store is, as the commands on keys have it.
+    pub fn place(&self) -> Place {
+        Place {
+            rules: self.rules.clone(),
+            data: self.data.clone(),
+            upstream: self.upstream.clone(),
+            server: None,
+            output: self.output,
+        }
+    }
+
+    /// How gateways move keys.
+    pub fn how(&self) -> How {
+        How {
+            rate: self.rate,
+            confirm_streams: self.confirm_streams,
+            dry_run: false,
+            wait: true,
+            here: self.here,
+        }
     }
 }

@@ -114,6 +114,7 @@ fn state(state: &State) -> Option<&'static str> {
         State::Adopting(_) => Some("is being brought under its rules, and clients wait"),
         State::Returning(_) => Some("is being brought back out of its rules, and clients wait"),
         State::MigratingIndexKeys(_) => Some("its index keys are being rewritten"),
+        State::ChangingKeys(_) => Some("all its keys are being given other shards, while clients use it"),
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Not here: the commands of `reshard`, which say what they do (`ask`, `value`).
 
+use std::collections::HashMap;
+
 use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_workers::ReshardReport;
 
@@ -30,13 +32,18 @@ pub(in crate::cli) async fn by_gateways(
     // Counters among them get fewer parts.
     intents::known_to_all(opened, |one| one.knows_narrowing, "counters that get fewer shards").await?;
     let intents = intents::write(opened, (id, table), wishes, how, place).await?;
-    let mut followed: Vec<(&ReshardIntent, u16)> = Vec::with_capacity(intents.len());
-    for intent in &intents {
-        let record = match intent.index {
-            None => opened.registry.key_record(id, &intent.key, intent.key_type).await.map_err(unread)?,
-            Some(_) => None,
-        };
-        followed.push((intent, record.map_or(1, |record| record.layout.shards)));
-    }
+    // What each has now, for the report.
+    let records: HashMap<Vec<u8>, u16> = match opened.registry.read(id).await.map_err(unread)? {
+        Some(record) => {
+            let records = opened.registry.all_key_records(&record).await.map_err(unread)?;
+            records.into_iter().map(|one| (one.key, one.layout.shards)).collect()
+        }
+        None => HashMap::new(),
+    };
+    let has = |intent: &ReshardIntent| match intent.index {
+        None => records.get(&intent.key).copied().unwrap_or(1),
+        Some(_) => 1,
+    };
+    let followed: Vec<_> = intents.iter().map(|intent| (intent, has(intent))).collect();
     follow::all(opened, &followed, place).await
 }

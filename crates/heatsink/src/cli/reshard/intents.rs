@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::reshard_intent::{Request, ReshardIntent, Subject, WantedLayout};
 use heatsink_control::{Fencing, Gateway};
-use heatsink_dynamo::KeyType;
 use heatsink_dynamo::display::inert;
+use heatsink_dynamo::{Error, KeyType, Outcome};
 use heatsink_workers::Here;
 
 use super::args::{How, Place};
@@ -16,6 +17,12 @@ use super::opened::{Access, Opened};
 use super::told::{are, command_on, status_command, unread};
 use crate::cli::open::not_answered;
 use crate::exit::Exit;
+
+/// How many intents are read, or written, at once.
+const AT_ONCE: usize = 32;
+
+/// How often one is written whose place changes meanwhile.
+const TRIES: u32 = 3;
 
 /// How often the list of gateways is read while none has registered.
 const LOOK: Duration = Duration::from_millis(250);
@@ -157,38 +164,52 @@ pub(super) async fn write(
     place: &Place,
 ) -> Result<Vec<ReshardIntent>, Exit> {
     let registry = &opened.registry;
-    let mut before = Vec::with_capacity(wishes.len());
-    for wish in wishes {
-        let found = registry.intent_for(table_id, wish.subject()).await.map_err(unread)?;
+    let found = wishes.iter().map(|wish| registry.intent_for(table_id, wish.subject()));
+    let found: Vec<_> =
+        stream::iter(found.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await.map_err(unread)?;
+    let mut before: Vec<Option<ReshardIntent>> = Vec::with_capacity(wishes.len());
+    for (wish, found) in wishes.iter().zip(found) {
         before.push(found.map(|found| agrees(found, &wish.layout, place)).transpose()?);
     }
     let asked = opened.env.unix_millis();
-    let mut written = Vec::with_capacity(wishes.len());
-    for (wish, before) in wishes.iter().zip(before) {
+    let writes = wishes.iter().zip(before).enumerate().map(|(at, (wish, before))| {
         // In the order of the list, also where a clock stands still.
-        let asked = asked + u64::try_from(written.len()).unwrap_or(0);
-        if let Some(before) = before.clone().filter(ReshardIntent::is_open) {
-            written.push(before);
-            continue;
-        }
-        let request = request(wish, how, asked);
+        let request = request(wish, how, asked + u64::try_from(at).unwrap_or(0));
         let mut intent = registry.new_intent((table_id, table), wish.subject(), request);
-        if let Some(before) = &before {
-            intent.version = before.version + 1;
+        async move {
+            let mut before = before;
+            for _ in 0..TRIES {
+                if let Some(before) = before.clone().filter(ReshardIntent::is_open) {
+                    return Ok(before);
+                }
+                if let Some(before) = &before {
+                    intent.version = before.version + 1;
+                }
+                if registry.write_intent(before.as_ref(), &intent).await? {
+                    return Ok(intent);
+                }
+                // A gateway has taken off the one that had ended, or has taken this one and the
+                // answer was lost; or another command was first.
+                before = registry.intent_for(table_id, wish.subject()).await?;
+                if before.as_ref().is_some_and(ReshardIntent::is_open) {
+                    break;
+                }
+            }
+            let found = before;
+            found.filter(|found| found.request == intent.request).ok_or_else(|| {
+                Error::unavailable(
+                    format!(
+                        "Another command asked for something of {} at the same time: look at `heatsink reshard status{}`, and run this again",
+                        intent.subject().in_words(),
+                        place.words(),
+                    ),
+                    Outcome::NotDone,
+                )
+            })
         }
-        let done = registry.write_intent(before.as_ref(), &intent).await;
-        if !done.map_err(|error| not_answered("The intent could not be written", &error))? {
-            return Err(Exit::failed(format!(
-                "Another command asked for something of {} at the same time: look at `heatsink reshard status{}`, and run this again. {} were asked for before it",
-                intent.subject().in_words(),
-                place.words(),
-                written.len()
-            ))
-            .retryable());
-        }
-        written.push(intent);
-    }
-    Ok(written)
+    });
+    let writes = stream::iter(writes.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await;
+    writes.map_err(|error: Error| not_answered("Not all that was asked for could be written", &error))
 }
 
 /// What this command asks for, at that time.

@@ -1,0 +1,195 @@
+//! `heatsink adopt TABLE` while clients use the table: says what it takes, has its keys moved by the
+//! gateways that are registered, many at once, or moves them here, and says what came of it.
+//!
+//! Not here: in what order that is right (`heatsink_workers::LiveAdoption`), adoption while nobody
+//! uses the table (`adopt`).
+
+use std::sync::Arc;
+
+use heatsink_control::Rules;
+use heatsink_control::reshard_intent::Request;
+use heatsink_layout::TablePhase;
+use heatsink_workers::{
+    Direction, Here, KeyWish, LiveAdoption, LiveNext, LiveSurvey, PreparedLive, Progress,
+};
+use serde_json::{Value as Json, json};
+
+use super::args::Args;
+use super::dialogue::{ask, exit, not_begun, say};
+use crate::cli::progress::Bar;
+use crate::cli::reshard::{Access, Opened, Wish, by_gateways, stopped, unread};
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// What came of it.
+pub(super) enum Live {
+    /// It was said.
+    Said,
+    /// Keys of indexes come next, as they do while nobody uses the table.
+    Next,
+    /// Only while nobody uses the table: why.
+    Offline(String),
+}
+
+/// Adopts a table while clients use it, or brings it back, where that can be done.
+pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Result<Live, Exit> {
+    let mut opened = Opened::at(&args.place()).await?;
+    let registry = rules.fence().registry_in(Arc::clone(&opened.store), Arc::clone(&opened.env));
+    // What a key is to get is said to it; a rule that is not on record yet would stand in its way.
+    (opened.rules, opened.registry) = (rules.clone().without_rules(), registry);
+    let (store, env) = (Arc::clone(&opened.store), Arc::clone(&opened.env));
+    let up_to = args.up_to.unwrap_or(100);
+    let prepared = LiveAdoption::prepare(store, env, rules, (&args.table, direction), up_to, false).await;
+    let mut live = match prepared.map_err(not_begun)? {
+        PreparedLive::Live(live) => live,
+        PreparedLive::Done => return Ok(Live::Next),
+        PreparedLive::Offline(why) => return Ok(Live::Offline(why.0)),
+    };
+    let bar = Arc::new(Bar::new(args.output));
+    let survey = live.survey(&*bar).await.map_err(exit)?;
+    bar.done();
+    if args.dry_run {
+        say(args.output, &document(&survey, live.phase()), &plan(&survey, live.phase()))?;
+        return match survey.in_the_way {
+            Some(why) => Err(Exit::failed(why)),
+            None => Ok(Live::Said),
+        };
+    }
+    if live.phase().is_none() {
+        if let Some(why) = &survey.in_the_way {
+            return Err(Exit::usage(format!("{why}. Nothing was changed")));
+        }
+        opened.table(&args.table, args.confirm_streams).await.map_err(stopped)?;
+    }
+    ask(args, &about(&live, &survey))?;
+    let begun = opened.env.now();
+    let (mut keys, mut moved) = (0, 0);
+    let ended = loop {
+        match live.next(&*bar).await.map_err(exit)? {
+            LiveNext::Move(wishes) => {
+                keys += wishes.len();
+                moved += move_keys(&opened, args, &live, wishes, &bar).await?;
+            }
+            LiveNext::UpTo => break false,
+            LiveNext::Done => break true,
+        }
+    };
+    bar.done();
+    let seconds = opened.env.now().since(begun).as_secs();
+    let next_steps = match ended {
+        true => vec![format!("heatsink verify {}{}", args.table, args.place().words())],
+        false => vec![
+            format!("heatsink verify {}{}", args.table, args.place().words()),
+            format!("heatsink adopt {}{}", args.table, args.place().words()),
+        ],
+    };
+    let document = json!({
+        "table": args.table, "live": true, "done": ended, "keys": keys, "moved": moved, "seconds": seconds, "layouts": live.layouts(),
+        "next_steps": next_steps,
+    });
+    say(args.output, &document, &told(&live, ended, keys, moved, seconds, up_to))?;
+    Ok(Live::Said)
+}
+
+async fn move_keys(
+    opened: &Opened,
+    args: &Args,
+    live: &LiveAdoption,
+    wishes: Vec<KeyWish>,
+    bar: &Arc<Bar>,
+) -> Result<u64, Exit> {
+    if args.output == Output::Text {
+        eprintln!("table {}: {} keys move", args.table, wishes.len());
+    }
+    let context = opened.table(&args.table, args.confirm_streams).await.map_err(stopped)?;
+    // Why one cannot move is said before anything is asked for.
+    for wish in &wishes {
+        context.reshard(&wish.key, &wish.layout).map_err(stopped)?;
+    }
+    if !args.here && carried(opened).await? {
+        let wish =
+            |one: KeyWish| Wish { index: None, key: one.key, key_type: live.key_type(), layout: one.layout };
+        let wishes: Vec<Wish> = wishes.into_iter().map(wish).collect();
+        let reports = by_gateways(opened, &args.table, &wishes, &args.how(), &args.place()).await?;
+        return Ok(reports.iter().map(|one| one.moved).sum());
+    }
+    let (store, env) = (Arc::clone(&opened.store), Arc::clone(&opened.env));
+    let alone = opened.access == Access::Alone;
+    let here = Here::new(store, env, &opened.rules, "heatsink adopt", alone);
+    let request = Request {
+        layout: 1.into(),
+        rate: args.rate,
+        streams_confirmed: args.confirm_streams,
+        by: std::env::var("USER").unwrap_or_default(),
+        asked: opened.env.unix_millis(),
+    };
+    let progress: Arc<dyn Progress> = Arc::<Bar>::clone(bar);
+    live.move_here(&here, wishes, &request, &progress).await.map_err(stopped)
+}
+
+/// Whether gateways carry reshards out.
+async fn carried(opened: &Opened) -> Result<bool, Exit> {
+    let now = opened.env.unix_millis();
+    let listed = opened.observer().gateways().await.map_err(unread)?.map(|(_, listed)| listed);
+    Ok(listed.into_iter().flatten().any(|one| one.carries && !one.is_dead(now)))
+}
+
+fn document(survey: &LiveSurvey, phase: Option<TablePhase>) -> Json {
+    let mut document = serde_json::to_value(survey).unwrap_or_default();
+    document["live"] = json!(true);
+    document["phase"] = json!(phase);
+    document
+}
+
+fn plan(survey: &LiveSurvey, phase: Option<TablePhase>) -> String {
+    let LiveSurvey { table, layouts, keys, keys_to_move, items, items_to_move, .. } = survey;
+    let under_way = phase.map_or_else(String::new, |phase| {
+        format!("\nIt is under way, in {}: run without --dry-run it goes on", phase_name(phase))
+    });
+    format!(
+        "table {table}: {keys} keys with {items} items; {keys_to_move} keys move, and about {items_to_move} items of them, to: {layouts}\nabout {} write units, {} read \
+         units, ${:.2}; about {} s\nclients go on meanwhile; first writes of new keys wait for less than a second, once{under_way}",
+        survey.write_units, survey.read_units, survey.dollars, survey.seconds
+    )
+}
+
+/// The phase's name, as records have it.
+fn phase_name(phase: TablePhase) -> String {
+    json!(phase).as_str().unwrap_or_default().to_owned()
+}
+
+fn about(live: &LiveAdoption, survey: &LiveSurvey) -> String {
+    let begins = match live.phase() {
+        None => "About to give".to_owned(),
+        Some(phase) => format!("Going on, in {}, to give", phase_name(phase)),
+    };
+    format!(
+        "{begins} all keys of table {} these layouts: {}. {} keys move, about {} items of them, in about {} s.\nClients may go on through Heatsink, and through \
+         nothing else. A gateway with --only-gateway is not registered, and would not notice: there must be none.",
+        live.table(),
+        live.layouts(),
+        survey.keys_to_move,
+        survey.items_to_move,
+        survey.seconds
+    )
+}
+
+fn told(live: &LiveAdoption, ended: bool, keys: usize, moved: u64, seconds: u64, up_to: u8) -> String {
+    let table = live.table();
+    match ended {
+        true => format!(
+            "table {table}: all keys have these layouts: {}. {keys} keys moved, {moved} items of them, in {seconds} s{}",
+            live.layouts(),
+            if live.is_back_but_for_indexes() {
+                ". Keys of its indexes are still spread: run this again to bring them back"
+            } else {
+                ""
+            }
+        ),
+        false => format!(
+            "table {table}: {up_to} % of its keys have these layouts: {}. {keys} keys moved, {moved} items of them, in {seconds} s. Run this again, with a larger \
+             --up-to or without, for the rest; --back takes it back",
+            live.layouts()
+        ),
+    }
+}

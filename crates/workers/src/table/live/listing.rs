@@ -1,0 +1,173 @@
+//! Which keys a table has, and which of them have to move.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use heatsink_control::reshard_intent::{WantedLayout, key_text};
+use heatsink_control::{KeyRecord, MAX_KEY_RECORDS, Record, TableLayouts};
+use heatsink_dynamo::{Error, KeyType};
+use heatsink_layout::{Layout, Table, codec, number_codec};
+use serde_json::Value as Json;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{KeyWish, LiveAdoption};
+use crate::error::WorkerError;
+use crate::items::walk::Walk;
+use crate::key::estimate::as_count;
+use crate::key::wanted::{by, same};
+use crate::progress::{Phase, Progress};
+use crate::recorded_keys;
+
+/// The layouts of a table's own keys: before, and after.
+pub(super) struct Layouts {
+    pub from: TableLayouts,
+    pub to: TableLayouts,
+}
+
+impl Layouts {
+    fn of(layouts: &TableLayouts, key: &[u8], key_type: KeyType) -> Layout {
+        let has_room = key_type != KeyType::N || number_codec::has_room(key);
+        layouts.of(key).filter(|_| has_room).map_or_else(Layout::none, |layout| Layout::clone(layout))
+    }
+
+    /// How a key without a record lies before the change.
+    pub fn before(&self, key: &[u8], key_type: KeyType) -> Layout {
+        Self::of(&self.from, key, key_type)
+    }
+
+    /// How it lies after it.
+    pub fn after(&self, key: &[u8], key_type: KeyType) -> Layout {
+        Self::of(&self.to, key, key_type)
+    }
+
+    /// Whether a key without a record lies otherwise after the change.
+    pub fn changes(&self, key: &[u8], key_type: KeyType) -> bool {
+        !same(&self.before(key, key_type), &self.after(key, key_type))
+    }
+
+    /// What has to be done with a key: nothing, or what it is to get. A key on record with a layout
+    /// of its own keeps it.
+    pub fn wish(&self, key: &[u8], key_type: KeyType, record: Option<&KeyRecord>) -> Option<WantedLayout> {
+        let after = self.after(key, key_type);
+        let lies = match record {
+            None => self.before(key, key_type),
+            Some(KeyRecord { moves: Some(moves), .. }) if same(&moves.to, &after) => {
+                return Some(wanted(&after));
+            }
+            // Somebody moves it elsewhere.
+            Some(KeyRecord { moves: Some(_), .. }) => return None,
+            Some(record) => record.layout.clone(),
+        };
+        let follows = |layout: &Layout| layout.lies_whole() || same(layout, &self.before(key, key_type));
+        (follows(&lies) && !same(&lies, &after)).then(|| wanted(&after))
+    }
+}
+
+/// What is asked for a key that is to lie so.
+pub(super) fn wanted(layout: &Layout) -> WantedLayout {
+    WantedLayout {
+        by: by(layout).cloned(),
+        counter: layout.counter_attributes().map(<[String]>::to_vec),
+        ..layout.shards.into()
+    }
+}
+
+/// A table's keys, and what they hold.
+#[derive(Default)]
+pub(super) struct Walked {
+    /// How many items each logical key has.
+    pub keys: BTreeMap<Vec<u8>, u64>,
+    pub items: u64,
+    /// About how many bytes they have.
+    pub bytes: u64,
+    /// Keys of clients that are written like shards, as people read them: some of them.
+    pub reserved: BTreeSet<String>,
+}
+
+impl LiveAdoption {
+    /// The table as its record lays it out.
+    pub(super) fn laid_out(&self, record: &Record, records: &[KeyRecord]) -> Table {
+        let keys = recorded_keys::layouts(record.keys.max(1), records);
+        Table::new(self.described.schema.clone(), record.layouts.clone().into()).with_key_layouts(keys)
+    }
+
+    /// Reads the partition keys of all items.
+    pub(super) async fn walk(&self, table: &Table, progress: &dyn Progress) -> Result<Walked, WorkerError> {
+        progress.phase(Phase::Looking, None);
+        let partition = &table.key.partition;
+        let mut walked = Walked::default();
+        let mut walk = Walk::of_keys(&self.registry, table);
+        while let Some(page) = walk.page().await? {
+            for item in &page {
+                let physical = bytes(item.get(&partition.name), partition.key_type)
+                    .ok_or_else(|| Error::internal("The store's Scan holds an item without its key"))?;
+                let logical = table.logical(&physical);
+                let rewrites = match partition.key_type {
+                    KeyType::N => number_codec::split_shard(logical).is_some(),
+                    KeyType::S | KeyType::B => codec::is_reserved(logical),
+                };
+                if rewrites && walked.reserved.len() < 20 {
+                    walked.reserved.insert(key_text(logical, partition.key_type));
+                }
+                match walked.keys.get_mut(logical) {
+                    Some(items) => *items += 1,
+                    None => drop(walked.keys.insert(logical.to_vec(), 1)),
+                }
+            }
+            walked.items += u64::try_from(page.len()).unwrap_or(u64::MAX);
+            progress.passed(u64::try_from(page.len()).unwrap_or(u64::MAX));
+        }
+        // A strong read takes a unit for each 4 KB of a page.
+        walked.bytes = as_count(walk.units() * 4096.0);
+        Ok(walked)
+    }
+
+    /// The keys on record that lie as before, once the table has turned.
+    pub(super) async fn list(&mut self) -> Result<Vec<KeyWish>, WorkerError> {
+        self.refresh().await?;
+        let layouts = self.all_layouts()?;
+        let (record, _) = self.change()?;
+        let key_type = self.described.schema.key.partition.key_type;
+        let records = self.registry.all_key_records(record).await?;
+        let wish = |one: KeyRecord| {
+            let layout = layouts.wish(&one.key, key_type, Some(&one))?;
+            Some(KeyWish { key: one.key, layout })
+        };
+        Ok(records.into_iter().filter_map(wish).collect())
+    }
+
+    /// Why keys of clients stand in the way.
+    pub(super) fn unwritable(&self, walked: &Walked, layouts: &Layouts) -> Option<String> {
+        if walked.reserved.is_empty() || layouts.from.is_empty() == layouts.to.is_empty() {
+            return None;
+        }
+        let keys: Vec<String> = walked.reserved.iter().map(|key| format!("{key:?}")).collect();
+        Some(format!(
+            "Table {0} has keys that are written like shards, which have another physical key under rules than without them: {1}. They cannot be moved while clients \
+             use them: delete them, or run this with --offline while nobody uses the table. `heatsink adopt {0} --back` takes back what was begun",
+            self.table(),
+            keys.join(", ")
+        ))
+    }
+}
+
+/// In which hundredth of all hashes a key lies, from 0.
+pub(super) fn percent(key: &[u8]) -> u8 {
+    u8::try_from((u128::from(xxh3_64(key)) * 100) >> 64).unwrap_or(99)
+}
+
+pub(super) fn too_many(table: &str, keys: usize) -> String {
+    format!(
+        "{keys} keys of table {table} would be on record, and {MAX_KEY_RECORDS} can be. Run this with --offline while nobody uses the table"
+    )
+}
+
+fn bytes(value: Option<&Json>, key_type: KeyType) -> Option<Vec<u8>> {
+    let text = value?[key_type.name()].as_str()?;
+    match key_type {
+        KeyType::B => STANDARD.decode(text).ok(),
+        KeyType::N => number_codec::canonical(text).map(|number| number.into_owned().into_bytes()),
+        KeyType::S => Some(text.as_bytes().to_vec()),
+    }
+}

@@ -1,0 +1,119 @@
+//! What a live adoption would do. Changes nothing.
+
+use std::collections::BTreeMap;
+
+use heatsink_control::{MAX_KEY_RECORDS, State};
+use serde::Serialize;
+
+use super::LiveAdoption;
+use super::listing::{Layouts, too_many};
+use crate::error::WorkerError;
+use crate::key::estimate::{dollars, moving_of, write_units};
+use crate::progress::Progress;
+
+/// How many keys gateways move at once, and about how long that takes them beside the items
+/// themselves: the steps of the fence. Measured with three gateways (docs/journal/adopt.md).
+const TOGETHER: u64 = 100;
+const STEPS_SECONDS: f64 = 10.0;
+/// Items that a gateway moves in a second, of all keys together, on one core.
+const ITEMS_PER_SECOND: f64 = 1_000.0;
+
+/// What a live adoption would do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveSurvey {
+    /// The table.
+    pub table: String,
+    /// What its keys get.
+    pub layouts: String,
+    /// How many keys it has.
+    pub keys: u64,
+    /// How many of them get another layout.
+    pub keys_to_move: u64,
+    /// How many items it has.
+    pub items: u64,
+    /// About how many of them move.
+    pub items_to_move: u64,
+    /// About how many bytes move.
+    pub bytes_to_move: u64,
+    /// Write units that moving them takes.
+    pub write_units: u64,
+    /// Read units of the walks over the table, this one not counted.
+    pub read_units: u64,
+    /// What these units cost in US dollars, on demand in us-east-1.
+    pub dollars: f64,
+    /// About how long it takes, in seconds.
+    pub seconds: u64,
+    /// Why it cannot be done while clients use the table.
+    pub in_the_way: Option<String>,
+}
+
+impl LiveAdoption {
+    /// Reads every key, and tells what would be moved.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn survey(&self, progress: &dyn Progress) -> Result<LiveSurvey, WorkerError> {
+        let (record, records, layouts) = match &self.record {
+            None => {
+                let record = self.registry.first_record(&self.described, Default::default(), true);
+                let layouts = Layouts { from: Default::default(), to: self.to.clone() };
+                (record, Vec::new(), layouts)
+            }
+            Some(record) => {
+                let layouts = match record.state {
+                    State::ChangingKeys(_) if self.phase().is_some() => self.all_layouts()?,
+                    _ => Layouts { from: record.layouts.own(), to: self.to.clone() },
+                };
+                (record.clone(), self.registry.all_key_records(record).await?, layouts)
+            }
+        };
+        let table = self.laid_out(&record, &records);
+        let walked = self.walk(&table, progress).await?;
+        let key_type = table.key.partition.key_type;
+        let by_key: BTreeMap<_, _> = records.iter().map(|one| (&*one.key, one)).collect();
+        let (mut keys_to_move, mut items_to_move, mut new) = (0, 0, 0);
+        for (key, items) in &walked.keys {
+            let on_record = by_key.get(&**key).copied();
+            if layouts.wish(key, key_type, on_record).is_none() {
+                continue;
+            }
+            keys_to_move += 1;
+            new += usize::from(on_record.is_none());
+            let lies = on_record.map_or_else(|| layouts.before(key, key_type), |one| one.layout.clone());
+            items_to_move += moving_of(*items, &lies, &layouts.after(key, key_type));
+        }
+        let of_item = walked.bytes.checked_div(walked.items).unwrap_or(0);
+        let write_units = write_units(items_to_move, of_item);
+        // Two walks at least, with strong reads of 4 KB.
+        let read_units = 2 * walked.bytes.div_ceil(4096);
+        let in_the_way = self.unwritable(&walked, &layouts).or_else(|| {
+            let keys = records.len() + new;
+            (keys > MAX_KEY_RECORDS).then(|| too_many(self.table(), keys))
+        });
+        Ok(LiveSurvey {
+            table: self.table().to_owned(),
+            layouts: self.layouts(),
+            keys: u64::try_from(walked.keys.len()).unwrap_or(u64::MAX),
+            keys_to_move,
+            items: walked.items,
+            items_to_move,
+            bytes_to_move: of_item * items_to_move,
+            write_units,
+            read_units,
+            dollars: dollars(write_units, read_units),
+            seconds: seconds(keys_to_move, items_to_move),
+            in_the_way,
+        })
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number for people"
+)]
+fn seconds(keys: u64, items: u64) -> u64 {
+    let steps = keys.div_ceil(TOGETHER) as f64 * STEPS_SECONDS;
+    (steps + items as f64 / ITEMS_PER_SECOND).ceil() as u64
+}
