@@ -33,6 +33,8 @@ enum Story {
     Reshard(Reshard),
     /// A key burns, and the gateways see it, decide, and shard it; nobody gives a command
     Viral(Viral),
+    /// All keys of a table get shards while clients write to them, and make new ones
+    Table(Table),
     /// An operations log under one key: a bucket of days bounds its size, shards lift its rate
     OpsLog,
     /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order;
@@ -131,6 +133,28 @@ struct Viral {
     slow: u32,
 }
 
+#[derive(Debug, clap::Args)]
+struct Table {
+    /// Keys that the table has
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=9_000))]
+    keys: u64,
+    /// Items of each key
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    items: u64,
+    /// Writes per second over all keys; one in fifty is the first of a new key
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    writes: u32,
+    /// Shards that each key gets
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=1_000))]
+    shards: u16,
+    /// Seconds of load before the adoption, and after it
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// Gateways, in one process
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=20))]
+    gateways: u16,
+}
+
 /// Runs a story and prints what it shows; without one, lists them.
 pub fn run(args: Args) -> Result<(), Exit> {
     let output = args.output;
@@ -139,6 +163,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         Some(Story::Leaderboard(args)) => return leaderboard(&args, output),
         Some(Story::Reshard(args)) => return reshard(&args, output),
         Some(Story::Viral(args)) => return viral(&args, output),
+        Some(Story::Table(args)) => return table(&args, output),
         Some(Story::Chat) => "chat",
         Some(Story::Ranking) => "ranking",
         Some(Story::Events) => "events",
@@ -154,7 +179,9 @@ fn list(output: Output) -> Result<(), Exit> {
     let others = SYSTEMS.iter().map(|system| (system.name, system.about));
     let by_itself =
         ("viral", "The same, and nobody gives the command: the gateways see the heat and act on it");
-    let all = [viral, reshard, by_itself].into_iter().chain(others);
+    let whole =
+        ("table", "All keys of a table get shards while clients write to them: in real time and over HTTP");
+    let all = [viral, reshard, by_itself, whole].into_iter().chain(others);
     if output == Output::Json {
         return print::json(
             &all.map(|(name, about)| json!({ "demo": name, "about": about })).collect::<Vec<_>>(),
@@ -203,6 +230,20 @@ fn reshard(args: &Reshard, output: Output) -> Result<(), Exit> {
     let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;
     draw(&story, args.picture.as_deref())?;
     tell(&story, output)
+}
+
+fn table(args: &Table, output: Output) -> Result<(), Exit> {
+    let Table { keys, items, writes, shards, seconds, gateways } = *args;
+    let options = demo::table::Options { keys, items, writes, shards, seconds, gateways: gateways.into() };
+    let story = runtime()?.block_on(demo::table::table(Arc::new(RealEnv), options, output))?;
+    match output {
+        Output::Text => print::text(&story.print()),
+        Output::Json => print::pretty_json(&story),
+    }?;
+    match story.holds() {
+        true => Ok(()),
+        false => Err(Exit::failed("not everything that was accepted was found, once")),
+    }
 }
 
 fn viral(args: &Viral, output: Output) -> Result<(), Exit> {

@@ -16,6 +16,7 @@ pub mod reshard;
 mod server;
 mod slow;
 mod stage;
+pub mod table;
 mod workload;
 
 use std::sync::Arc;

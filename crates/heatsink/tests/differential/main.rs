@@ -25,6 +25,7 @@
 )]
 
 mod across;
+mod changing;
 mod compare;
 mod concurrent;
 mod counters;

@@ -16,6 +16,7 @@ use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
+use crate::changing;
 use crate::judge::Judge;
 use crate::lacking;
 use crate::recorded;
@@ -161,6 +162,13 @@ pub const RULES: &[&str] = &[
         { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
     ]
     # keys move"#,
+    r#"rule = [{ table = "*", strategy = "calculated", shards = 5 }]
+    # tables enter keys"#,
+    r#"rule = [
+        { table = "*", strategy = "calculated", shards = 3 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
+    ]
+    # tables have turned"#,
     r#"rule = []
     # counters widen"#,
     r#"rule = [
@@ -434,6 +442,9 @@ impl World {
         create(judge, &Sharded::new(vec![gateway(&raw, &read)]), tables);
         if recorded::has(rules) {
             tables.iter().for_each(|table| recorded::write(&raw, table, rules));
+        }
+        if let Some(phase) = changing::phase(rules) {
+            tables.iter().for_each(|table| changing::write(&raw, table, phase));
         }
         if widening::has(rules) {
             let views = widening::VIEWS.map(|view| {

@@ -16,7 +16,7 @@
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Outcome};
-use heatsink_layout::Table;
+use heatsink_layout::{Layout, Table};
 
 use super::refused::of_another_layout;
 use crate::cursor::{self, LAYOUT};
@@ -183,7 +183,8 @@ fn json_name(name: &str) -> String {
     String::from_utf8_lossy(&crate::request::quoted(name)).into_owned()
 }
 
-/// The shard of a raw physical key, if its logical key is on record and has moved.
+/// The shard of a raw physical key, if its logical key is on record and lies, or may have lain,
+/// otherwise than it would without a record.
 fn recorded_shard(table: &Table, key: &[u8]) -> Result<Option<u16>, Malformed> {
     if table.key_layouts().is_empty() {
         return Ok(None);
@@ -192,8 +193,12 @@ fn recorded_shard(table: &Table, key: &[u8]) -> Result<Option<u16>, Malformed> {
     let Some(value) = json::member(key, &partition.name)? else { return Ok(None) };
     let Some(text) = KeyText::read(value, partition.key_type) else { return Ok(None) };
     let (logical, slot) = table.decode(&text.bytes);
-    let has_moved = table.key_layouts().get(logical).is_some_and(|recorded| recorded.since > 0);
-    Ok(slot.filter(|_| has_moved).map(|slot| slot.shard))
+    let by_rule = || table.by_rule(logical).map_or_else(Layout::none, |layout| Layout::clone(layout));
+    let otherwise = table
+        .key_layouts()
+        .get(logical)
+        .is_some_and(|recorded| recorded.since > 0 || !recorded.in_force.settled().places_as(&by_rule()));
+    Ok(slot.filter(|_| otherwise).map(|slot| slot.shard))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(super) enum Host {
         /// Who writes and reads the records of each table's keys.
         writes: Arc<Mutex<HashMap<String, Arc<KeyWrites>>>>,
         /// What makes their changes known.
-        changer: Changer,
+        changer: Box<Changer>,
     },
 }
 
@@ -64,7 +64,7 @@ impl Host {
     /// A command of that name for people.
     pub fn command(rules: &Rules, name: &str, alone: bool, changer: Changer) -> Self {
         let (rules, name) = (Arc::new(rules.clone()), name.to_owned());
-        Host::Command { rules, name, alone, writes: Arc::default(), changer }
+        Host::Command { rules, name, alone, writes: Arc::default(), changer: Box::new(changer) }
     }
 
     /// Who writes and reads the records of a table's keys in this process.
@@ -84,7 +84,7 @@ impl Host {
             Host::Gateway(control) => reshard.within(control),
             Host::Command { changer, .. } => {
                 let writes = self.key_writes(&reshard.described.schema.id);
-                let announcer = Announcer::Beside(Box::new(changer.clone()));
+                let announcer = Announcer::Beside(changer.clone());
                 Reshard { writes, announcer, ..reshard }
             }
         }

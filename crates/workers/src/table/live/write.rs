@@ -27,13 +27,15 @@ impl LiveAdoption {
             (Some(record), TablePhase::Enter) => {
                 let change = self.begun(record);
                 self.registry.make_directory_anyway().await?;
-                Record { state: State::ChangingKeys(change), adopted: true, ..record.clone() }
+                Record { state: State::ChangingKeys(change), ..record.clone() }
             }
             (Some(record), phase) => {
                 let (_, change) = self.change()?;
                 let mut next = record.clone();
                 let mut change = TableChange { phase, ..change.clone() };
                 if phase == TablePhase::Turn {
+                    // Positions of before may still be in use.
+                    next.adopted = true;
                     let attributes = record.layouts.attributes();
                     change.other = record.layouts.own();
                     next.layouts = self.to.with_indexes(&attributes, &record.layouts);

@@ -1,0 +1,212 @@
+//! `heatsink-lab demo table`: a table of many keys comes under a rule while clients write to all of
+//! them, and to keys that are new; and everything that they wrote is counted.
+//!
+//! It runs in real time through the real HTTP fronts of several gateways, with an open-loop load
+//! and without retries. The adoption is the one that `heatsink adopt` makes without a gateway that
+//! carries reshards out.
+//!
+//! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`), the adoption
+//! (`heatsink-workers`).
+
+mod ledger;
+mod report;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use heatsink_control::Rules;
+use heatsink_control::reshard_intent::Request;
+use heatsink_env::{Env, MonotonicInstant};
+use heatsink_layout::TablePhase;
+use heatsink_load::{Rate, Report, Span, open_loop};
+use heatsink_workers::{Direction, Here, LiveAdoption, LiveNext, PreparedLive, Progress, WorkerError};
+
+use crate::demo::fleet::{Fleet, Ground};
+use crate::demo::workload;
+use crate::exit::Exit;
+use crate::output::Output;
+use ledger::{Client, Ledger};
+
+pub use report::Story;
+
+/// Connections of the clients, over all gateways.
+const CONNECTIONS: usize = 32;
+/// The load is offered in pieces of this length, so that it ends with the adoption.
+const PIECE: Duration = Duration::from_secs(1);
+
+/// The options of the demo.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Keys that the table has before.
+    pub keys: u64,
+    /// Items of each.
+    pub items: u64,
+    /// Writes per second over all keys; one in fifty is the first of a new key.
+    pub writes: u32,
+    /// Shards that the rule gives each key.
+    pub shards: u16,
+    /// Seconds of load before the adoption, and after it.
+    pub seconds: u64,
+    /// Gateways.
+    pub gateways: usize,
+}
+
+/// Part of the load: before, during and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Before,
+    During,
+    After,
+}
+
+/// Runs the whole story.
+pub async fn table(env: Arc<dyn Env>, options: Options, output: Output) -> Result<Story, Exit> {
+    let rules = Rules::default();
+    let ground = Ground { table: workload::create_table(), quotas: workload::QUOTAS, registry: true };
+    let old = ledger::old(options.keys, options.items);
+    let fleet = Fleet::start(&env, options.gateways, &rules, &ground, old).await?;
+    let ledger = Arc::new(Ledger::new(env.clone(), options.keys, options.items));
+    let adopted = AtomicBool::new(false);
+    let watched = Arc::new(Watched { env: env.clone(), output, seen: Mutex::default() });
+    let load = async {
+        let before = offer(&env, &fleet, &options, &ledger, || false).await?;
+        ledger.begin(Part::During as usize);
+        let during = offer_until(&env, &fleet, &options, &ledger, &adopted).await?;
+        ledger.begin(Part::After as usize);
+        let after = offer(&env, &fleet, &options, &ledger, || false).await?;
+        Ok::<_, Exit>([before, during, after])
+    };
+    let adopting = async {
+        env.sleep(Duration::from_secs(options.seconds)).await;
+        let begun = env.now();
+        let moved =
+            adopt(&env, &fleet, &options, &watched).await.map_err(|error| Exit::failed(error.to_string()));
+        adopted.store(true, Ordering::Relaxed);
+        moved.map(|(keys, items)| (keys, items, env.now().since(begun)))
+    };
+    let (parts, moved) = futures::try_join!(load, adopting)?;
+    let counted = ledger.count(&fleet).await?;
+    fleet.stop().await;
+    let seen = watched.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(Story::new(&options, &parts, moved, &ledger, &seen, counted))
+}
+
+/// Offers the load for the seconds before or after, in pieces.
+async fn offer(
+    env: &Arc<dyn Env>,
+    fleet: &Fleet,
+    options: &Options,
+    ledger: &Arc<Ledger>,
+    over: impl Fn() -> bool,
+) -> Result<Vec<Report>, Exit> {
+    let mut reports = Vec::new();
+    for _ in 0..options.seconds {
+        if over() {
+            break;
+        }
+        reports.extend(piece(env, fleet, options, ledger).await?);
+    }
+    Ok(reports)
+}
+
+async fn offer_until(
+    env: &Arc<dyn Env>,
+    fleet: &Fleet,
+    options: &Options,
+    ledger: &Arc<Ledger>,
+    over: &AtomicBool,
+) -> Result<Vec<Report>, Exit> {
+    let mut reports = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        reports.extend(piece(env, fleet, options, ledger).await?);
+    }
+    Ok(reports)
+}
+
+async fn piece(
+    env: &Arc<dyn Env>,
+    fleet: &Fleet,
+    options: &Options,
+    ledger: &Arc<Ledger>,
+) -> Result<Vec<Report>, Exit> {
+    let addresses = fleet.addresses();
+    let of = addresses.len();
+    #[allow(clippy::cast_precision_loss, reason = "a few")]
+    let per_second = f64::from(options.writes) / of as f64;
+    let first = ledger.numbers(2 * u64::from(options.writes) + 100);
+    let loads = addresses.into_iter().zip(first..).map(|(address, first)| {
+        let rate = Rate { per_second, span: Span::of(PIECE), connections: CONNECTIONS.div_ceil(of) };
+        let of = u64::try_from(of).unwrap_or(1);
+        let client = Client { ledger: Arc::clone(ledger), first, of };
+        open_loop(env.clone(), address, rate, Arc::new(client))
+    });
+    let reports = try_join_all(loads).await.map_err(|error| Exit::software(error.to_string()))?;
+    for failure in reports.iter().filter_map(|report| report.first_failure.as_ref()) {
+        tracing::warn!("a request failed: {failure}");
+    }
+    ledger.unanswered(reports.iter().map(|report| report.unanswered).sum());
+    Ok(reports)
+}
+
+/// Brings the table under its rule, as `heatsink adopt` does. How many keys moved, and items.
+async fn adopt(
+    env: &Arc<dyn Env>,
+    fleet: &Fleet,
+    options: &Options,
+    watched: &Arc<Watched>,
+) -> Result<(usize, u64), WorkerError> {
+    let rule = format!(
+        "[[rule]]\ntable = \"{}\"\nstrategy = \"calculated\"\nshards = {}\n",
+        workload::TABLE,
+        options.shards
+    );
+    let rules =
+        Rules::read("the demo's rules", &rule).map_err(|error| WorkerError::Usage(error.to_string()))?;
+    let table = (workload::TABLE, Direction::Adopt);
+    let prepared = LiveAdoption::prepare(fleet.store.clone(), env.clone(), &rules, table, 100, false).await?;
+    let mut live = match prepared {
+        PreparedLive::Live(live) => live,
+        PreparedLive::Done => return Ok((0, 0)),
+        PreparedLive::Offline(why) => return Err(WorkerError::Usage(why.0)),
+    };
+    let here = Here::new(fleet.store.clone(), env.clone(), &Rules::default(), "the demo", false);
+    let request = Request {
+        layout: 1.into(),
+        rate: heatsink_workers::DEFAULT_RATE,
+        streams_confirmed: false,
+        by: String::new(),
+        asked: env.unix_millis(),
+    };
+    let progress: Arc<dyn Progress> = watched.clone();
+    let (mut keys, mut items) = (0, 0);
+    loop {
+        match live.next(&*progress).await? {
+            LiveNext::Move(wishes) => {
+                keys += wishes.len();
+                items += live.move_here(&here, wishes, &request, &progress).await?;
+            }
+            LiveNext::Done | LiveNext::UpTo => return Ok((keys, items)),
+        }
+    }
+}
+
+/// When each phase began.
+struct Watched {
+    env: Arc<dyn Env>,
+    output: Output,
+    seen: Mutex<Vec<(TablePhase, MonotonicInstant)>>,
+}
+
+impl Progress for Watched {
+    fn table(&self, phase: TablePhase) {
+        let now = self.env.now();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.push((phase, now));
+        if self.output == Output::Text {
+            let since = seen.first().map_or(0.0, |(_, first)| now.since(*first).as_secs_f64());
+            eprintln!("{phase:?} after {since:.1} s");
+        }
+    }
+}
