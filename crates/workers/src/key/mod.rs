@@ -14,6 +14,7 @@
 mod fold;
 pub(crate) mod logical_key;
 mod mover;
+mod patience;
 mod place;
 pub(crate) mod prepare;
 mod protocol;

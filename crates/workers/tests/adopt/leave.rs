@@ -16,7 +16,7 @@ use crate::value_reshard::sparse;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{Request, WantedLayout};
 use heatsink_control::{Changer, Dismantled, Fencing, REGISTRY, Rules, missed_record};
-use heatsink_dynamo::{Error, Operation};
+use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::{Env, ManualEnv, RealEnv};
 use heatsink_store::Store;
 use heatsink_workers::{
@@ -514,5 +514,48 @@ async fn a_registry_that_was_made_anew_does_not_go_while_items_lie_in_shards() {
         }
         let missed = missed_record::of_any_table(&registry(&store)).await.unwrap();
         assert!(missed.is_some_and(|why| why.contains("Mine")), "{anew}");
+    }
+}
+
+/// A store that is down for transactions: what they came to is not told.
+struct Silent(Arc<dyn Store>, AtomicU64);
+
+impl Store for Silent {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        if operation == Operation::TransactWriteItems
+            && String::from_utf8_lossy(&body).contains("\"TableName\":\"Mine\"")
+        {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            return async { Err(Error::unavailable("down", Outcome::Unknown)) }.boxed();
+        }
+        self.0.call(operation, body)
+    }
+}
+
+/// Neither without a pause nor without an end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_does_not_tell_what_came_of_a_move_is_asked_with_pauses() {
+    for case in [&CASES[0], &CASES[3]] {
+        let (store, seen) = sharded(case).await;
+        let silent = Arc::new(Silent(Arc::clone(&store), AtomicU64::new(0)));
+        let env = ManualEnv::seeded(7);
+        let passes = async {
+            loop {
+                for _ in 0..50 {
+                    tokio::task::yield_now().await;
+                }
+                env.advance(Duration::from_millis(10));
+            }
+        };
+        let down: Arc<dyn Store> = Arc::<Silent>::clone(&silent);
+        let left = tokio::select! {
+            left = leave_by(leaving(&down, "Mine", Arc::new(env.clone()))) => left,
+            () = passes => unreachable!(),
+        };
+        assert!(matches!(&left, Err(WorkerError::Store(_))), "{}: {left:?}", case.name);
+        let asked = silent.1.load(Ordering::SeqCst);
+        assert!(asked < 5_000, "{}: {asked} transactions in some minutes", case.name);
+        leave_at_once(&store, "Mine").await.unwrap();
+        assert_eq!(items(&*store, "Mine").await, seen, "{}", case.name);
     }
 }
