@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::describe::Described;
 use crate::fence::{Changer, Gateway};
-use crate::lost_registry::{self, Sign};
+use crate::lost_registry;
 use crate::missed_record;
 use crate::registry::Registry;
 use crate::tags::{self, Tagged};
@@ -108,9 +108,8 @@ impl Registry {
         for described in missed_record::without_record(self).await? {
             let is_tagged = tags::check(self, described.arn.as_deref(), self.name()).await? == Tagged::Ours;
             match missed_record::sign_of(self, &described).await? {
-                // Another registry's affair.
-                None | Some(Sign::TaggedOther(_) | Sign::RecordedIn(_)) => {}
-                Some(Sign::Remembered(by, _)) if by != *self.name() => {}
+                None => {}
+                Some(sign) if sign.is_of_another(self.name()) => {}
                 Some(sign) => return Ok(Err(sign.refusal(&described.schema.name, self.name()))),
             }
             if is_tagged {

@@ -49,6 +49,15 @@ pub enum Sign {
 }
 
 impl Sign {
+    /// Whether it names another registry than this one.
+    pub(crate) fn is_of_another(&self, registry: &str) -> bool {
+        match self {
+            Sign::TaggedOther(_) | Sign::RecordedIn(_) => true,
+            Sign::Remembered(by, _) => by != registry,
+            Sign::Tagged | Sign::KeysOnRecord | Sign::Lies(..) => false,
+        }
+    }
+
     /// Why requests for the table are refused, and the way back.
     pub fn refusal(&self, table: &str, registry: &str) -> String {
         let ours = |why: String| {

@@ -24,8 +24,11 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// # Errors
 /// The store's; retryable where a table could not be asked.
 pub async fn of_any_table(registry: &Registry) -> Result<Option<String>, Error> {
+    // Beside a registry that is there, tables of another one are that one's affair.
+    let there = registry.exists().await?;
     for described in without_record(registry).await? {
-        if let Some(sign) = sign_of(registry, &described).await? {
+        let sign = sign_of(registry, &described).await?;
+        if let Some(sign) = sign.filter(|sign| !there || !sign.is_of_another(registry.name())) {
             return Ok(Some(sign.refusal(&described.schema.name, registry.name())));
         }
     }

@@ -485,8 +485,12 @@ async fn a_directory_that_another_registry_uses_stays() {
     let changer =
         Changer::beside(Arc::clone(&store), Arc::new(RealEnv), Fencing::exclusive(Rules::default().fence()));
     changer.freeze(false).await.unwrap();
+    assert_eq!(missed_record::of_any_table(&registry(&store)).await.unwrap(), None);
     assert!(matches!(dismantle(&store).await, Dismantled::Done { directory: false, .. }));
     assert_eq!(tables(&store).await, ["Mine", "heatsink.buckets", "their.registry"]);
+    // Without the one that was asked, theirs is named.
+    let missed = missed_record::of_any_table(&registry(&store)).await.unwrap();
+    assert!(missed.is_some_and(|why| why.contains("their.registry")));
 }
 
 /// On a store without tags, too.
