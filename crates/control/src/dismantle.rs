@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::describe::Described;
 use crate::fence::{Changer, Gateway};
-use crate::lost_registry::{self, Sign};
+use crate::lost_registry;
+use crate::missed_record;
 use crate::registry::Registry;
 use crate::tags::{self, Tagged};
 
@@ -58,7 +59,8 @@ impl Registry {
         if self.describe(self.name()).await?.is_some_and(|described| described.status != "DELETING") {
             changer.freeze(true).await?;
         }
-        // Whoever was about to record a table has done so, or does not any more.
+        // Whoever was about to record a table has done so, or does not any more
+        // (`create_unless_frozen`); gateways that were are registered.
         if let Some(refused) = self.in_use(changer).await? {
             if !was_frozen {
                 changer.freeze(false).await?;
@@ -78,7 +80,7 @@ impl Registry {
             tags::release(self, described.arn.as_deref()).await?;
         }
         let untagged = untagged.into_iter().map(|described| described.schema.name).collect();
-        let directory = self.unmake(DIRECTORY).await?;
+        let directory = !self.shares_directory().await? && self.unmake(DIRECTORY).await?;
         self.unmake(self.name()).await?;
         if let Some(memory) = &self.expectation().memory {
             let of_it = memory.tables().into_iter().filter(|one| *one.registry == *self.name());
@@ -103,32 +105,32 @@ impl Registry {
     /// not take it off. The inner error is why a record is lost.
     async fn tagged(&self) -> Result<Result<Vec<Described>, String>, Error> {
         let mut tagged = Vec::new();
-        let mut names: Vec<String> = self.tables().await?.into_iter().collect();
-        names.sort_unstable();
-        names.retain(|name| ![self.name(), DIRECTORY].contains(&&**name));
-        let remembered = self.expectation().memory.as_ref().map(|memory| memory.tables()).unwrap_or_default();
-        for name in names {
-            let Some(described) = self.describe(&name).await? else { continue };
-            let id = &described.schema.id;
+        for described in missed_record::without_record(self).await? {
             let is_tagged = tags::check(self, described.arn.as_deref(), self.name()).await? == Tagged::Ours;
-            let is_remembered = remembered.iter().any(|one| one.id == *id && *one.registry == *self.name());
-            if !is_tagged && !is_remembered {
-                continue;
-            }
-            // Who took its record off left the entry of its name.
-            let entry = self.entry(&name).await?;
-            let sign = match entry.is_some_and(|entry| entry.id() == Some(id)) {
-                true => lost_registry::of_named(self, &described).await,
-                false => Some(Sign::Tagged),
-            };
-            if let Some(sign) = sign {
-                return Ok(Err(sign.refusal(&name, self.name())));
+            match missed_record::sign_of(self, &described).await? {
+                None => {}
+                Some(sign) if sign.is_of_another(self.name()) => {}
+                Some(sign) => return Ok(Err(sign.refusal(&described.schema.name, self.name()))),
             }
             if is_tagged {
                 tagged.push(described);
             }
         }
         Ok(Ok(tagged))
+    }
+
+    /// Whether another registry of the store has tables on record, whose buckets may be in the same
+    /// directory.
+    async fn shares_directory(&self) -> Result<bool, Error> {
+        for name in self.tables().await? {
+            if name != self.name()
+                && lost_registry::is_like_one(&name)
+                && self.another(&name).all().await.is_ok_and(|records| !records.is_empty())
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Deletes one of Heatsink's own tables, and waits until it is gone. `false` where there is

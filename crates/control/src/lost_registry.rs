@@ -49,6 +49,15 @@ pub enum Sign {
 }
 
 impl Sign {
+    /// Whether it names another registry than this one.
+    pub(crate) fn is_of_another(&self, registry: &str) -> bool {
+        match self {
+            Sign::TaggedOther(_) | Sign::RecordedIn(_) => true,
+            Sign::Remembered(by, _) => by != registry,
+            Sign::Tagged | Sign::KeysOnRecord | Sign::Lies(..) => false,
+        }
+    }
+
     /// Why requests for the table are refused, and the way back.
     pub fn refusal(&self, table: &str, registry: &str) -> String {
         let ours = |why: String| {
@@ -330,6 +339,12 @@ pub async fn traces_of_key(
     Ok(traces)
 }
 
+/// Whether a table's name is one that a registry may have.
+pub(crate) fn is_like_one(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("registry") || name.contains("heatsink")
+}
+
 /// The tables of the store that may be registries by their names.
 async fn others(registry: &Registry) -> Vec<String> {
     if let Some(known) = registry.others() {
@@ -341,18 +356,15 @@ async fn others(registry: &Registry) -> Vec<String> {
         Err(_) => json!({}),
     };
     let names = answer["TableNames"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
-    let like_one = |name: &&str| {
-        let name = name.to_ascii_lowercase();
-        name.contains("registry") || name.contains("heatsink")
-    };
-    let found = names.filter(like_one).filter(|name| ![registry.name(), DIRECTORY].contains(name));
+    let found =
+        names.filter(|name| is_like_one(name)).filter(|name| ![registry.name(), DIRECTORY].contains(name));
     let found: Vec<String> = found.map(str::to_owned).collect();
     registry.note_others(&found);
     found
 }
 
 /// What the first items say. An error of a request that this process may not send says nothing.
-async fn traces(registry: &Registry, described: &Described) -> Result<ShardTraces, Error> {
+pub(crate) async fn traces(registry: &Registry, described: &Described) -> Result<ShardTraces, Error> {
     let mut traces = ShardTraces::default();
     let schema = &described.schema;
     let (partition, Some(sort)) = (&schema.key.partition, &schema.key.sort) else { return Ok(traces) };

@@ -1,8 +1,8 @@
 //! Records of tables and entries of names, as the registry holds them: read, written and removed,
 //! each on condition that it is unchanged.
 //!
-//! Not here: what a record says (`record`), and an entry (`name`); the requests themselves
-//! (`registry`).
+//! Not here: the first record of a table (`put_on_record`), what a record says (`record`), and an
+//! entry (`name`); the requests themselves (`registry`).
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -154,52 +154,6 @@ impl Registry {
         Ok((entry, record))
     }
 
-    /// Writes a table's first record and binds its name to it, if the name's entry still equals
-    /// `entry`; creates the registry's table if necessary. Returns the record in force: this one,
-    /// or the one that another process wrote first.
-    pub fn create<'a>(
-        &'a self,
-        entry: Option<&'a NameEntry>,
-        record: &'a Record,
-    ) -> BoxFuture<'a, Result<Record, Error>> {
-        async move {
-            let holder = Holder::Bound { id: record.id.clone() };
-            let next = self.entry_after(entry, &record.name, holder);
-            let mut named = json!({ "TableName": self.name(), "Item": next.item() });
-            unchanged(&mut named, entry);
-            let body = json!({ "TransactItems": [
-                { "Put": { "TableName": self.name(), "Item": record.item(), "ConditionExpression": "attribute_not_exists(pk)" } },
-                { "Put": named },
-            ] });
-            let put = match self.call_patiently(Operation::TransactWriteItems, body.clone()).await {
-                Err(error) if error.code == Code::ResourceNotFoundException => {
-                    self.make_own().await?;
-                    self.call_patiently(Operation::TransactWriteItems, body).await
-                }
-                put => put,
-            };
-            match put {
-                Ok(_) => Ok(record.clone()),
-                // Another process was first; or this one was, and the answer was lost. The record
-                // itself tells.
-                Err(error)
-                    if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
-                {
-                    let found = self.read(&record.id).await?;
-                    found.ok_or_else(|| {
-                        let name = &record.name;
-                        Error::unavailable(
-                            format!("Table {name} could not be put on record: {error}"),
-                            Outcome::NotDone,
-                        )
-                    })
-                }
-                Err(error) => Err(self.failed(error)),
-            }
-        }
-        .boxed()
-    }
-
     /// The entry of a name; `None` if it has none, or if there is no registry yet.
     pub async fn entry(&self, name: &str) -> Result<Option<NameEntry>, Error> {
         let body = json!({ "TableName": self.name(), "Key": NameEntry::key(name), "ConsistentRead": true });
@@ -318,7 +272,7 @@ impl Registry {
 }
 
 /// Makes a put conditional on an entry that is unchanged since it was read; `None` for no entry.
-fn unchanged(put: &mut Json, entry: Option<&NameEntry>) {
+pub(crate) fn unchanged(put: &mut Json, entry: Option<&NameEntry>) {
     put["ConditionExpression"] = json!("attribute_not_exists(pk)");
     if let Some(entry) = entry {
         put["ConditionExpression"] = json!("#v = :v");

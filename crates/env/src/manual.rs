@@ -10,6 +10,9 @@ use futures::future::BoxFuture;
 
 use crate::{Env, MonotonicInstant};
 
+/// 2026-01-01T00:00:00Z, in milliseconds since 1970.
+const BEGUN: u64 = 1_767_225_600_000;
+
 /// A clock that stops until [`ManualEnv::advance`], and seeded randomness. Clones share one state.
 #[derive(Clone)]
 pub struct ManualEnv {
@@ -18,7 +21,6 @@ pub struct ManualEnv {
 
 struct State {
     now: MonotonicInstant,
-    unix_millis: u64,
     random: fastrand::Rng,
     sleepers: Vec<(MonotonicInstant, oneshot::Sender<()>)>,
 }
@@ -29,7 +31,6 @@ impl ManualEnv {
         ManualEnv {
             state: Arc::new(Mutex::new(State {
                 now: MonotonicInstant(0),
-                unix_millis: 1_767_225_600_000,
                 random: fastrand::Rng::with_seed(seed),
                 sleepers: Vec::new(),
             })),
@@ -40,7 +41,6 @@ impl ManualEnv {
     pub fn advance(&self, by: Duration) {
         let mut state = self.state();
         state.now = state.now + by;
-        state.unix_millis += u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         let now = state.now;
         let (due, asleep) = std::mem::take(&mut state.sleepers).into_iter().partition(|(at, _)| *at <= now);
         state.sleepers = asleep;
@@ -63,7 +63,8 @@ impl Env for ManualEnv {
     }
 
     fn unix_millis(&self) -> u64 {
-        self.state().unix_millis
+        // From the moment: steps of less than a millisecond add up.
+        BEGUN + self.state().now.0 / 1_000_000
     }
 
     fn random(&self) -> u64 {
@@ -114,6 +115,15 @@ mod tests {
         assert!((&mut sleep).now_or_never().is_none());
         env.advance(Duration::from_secs(1));
         assert!(sleep.now_or_never().is_some());
+    }
+
+    #[test]
+    fn the_time_of_day_goes_on_in_small_steps_too() {
+        let env = ManualEnv::seeded(1);
+        for _ in 0..10_000 {
+            env.advance(Duration::from_micros(200));
+        }
+        assert_eq!(env.unix_millis(), BEGUN + 2_000);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub use key::reshard::Reshard;
 pub use key::steps::NewestStep;
 pub use key::table_context::TableContext;
 pub use key::wanted::{is_wanted, slots_flag};
-pub use leave::{InTheWay, Leave, LeaveOptions, Sharded, Step, StepReport};
+pub use leave::{InTheWay, Leave, LeaveOptions, Sharded, Step, StepReport, asks_for_whole};
 pub use progress::{Phase, Progress, Unwatched};
 pub use rebuild::{NotTold, Rebuild, Rebuilt, Told};
 pub use runner::{Here, Pace, Runner};

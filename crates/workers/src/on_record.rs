@@ -10,10 +10,10 @@ use crate::error::WorkerError;
 /// Writes the first record of a table.
 ///
 /// # Errors
-/// The store's, or that another process was first.
+/// The store's, or that another process was first; retryable where layouts were frozen meanwhile.
 pub(crate) async fn begin(registry: &Registry, record: &Record) -> Result<(), WorkerError> {
     let entry = registry.entry(&record.name).await?;
-    if registry.create(entry.as_ref(), record).await? == *record {
+    if registry.create_unless_frozen(entry.as_ref(), record).await? == *record {
         Ok(())
     } else {
         Err(taken_over(&record.name))

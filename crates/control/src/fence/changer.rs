@@ -91,6 +91,16 @@ impl From<Frozen> for Error {
     }
 }
 
+impl Registry {
+    /// Since when layout changes are frozen, if they are.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn frozen(&self) -> Result<Option<Frozen>, Error> {
+        Ok(self.head().await?.and_then(|stored| stored.frozen).map(|since| Frozen { since }))
+    }
+}
+
 impl Changer {
     /// Changes layouts that this registry has on record.
     pub fn new(registry: Registry, settings: Fencing) -> Self {
@@ -422,7 +432,7 @@ impl Changer {
     /// # Errors
     /// Those of the store.
     pub async fn frozen(&self) -> Result<Option<Frozen>, Error> {
-        Ok(self.registry.head().await?.and_then(|stored| stored.frozen).map(|since| Frozen { since }))
+        self.registry.frozen().await
     }
 
     /// Every registered gateway, with the newest epoch; nothing if there is no registry.

@@ -205,6 +205,14 @@ impl Gateway {
     }
 }
 
+/// The action of a transaction that fails while layouts are frozen.
+pub(crate) fn unless_frozen(registry: &str) -> Json {
+    json!({ "ConditionCheck": {
+        "TableName": registry, "Key": { "pk": { "S": HEAD }, "sk": { "S": HEAD } }, "ConditionExpression": "attribute_not_exists(#f)",
+        "ExpressionAttributeNames": { "#f": "frozen" },
+    } })
+}
+
 impl Registry {
     /// The head; `None` if there is no registry, or one without a head.
     pub(crate) async fn head(&self) -> Result<Option<StoredHead>, Error> {

@@ -23,6 +23,7 @@ pub(crate) use changer::Published;
 pub use changer::{Changer, Frozen};
 pub(crate) use gateway::Fence;
 pub use items::Gateway;
+pub(crate) use items::unless_frozen;
 pub use pass::{Pass, Sending};
 pub use ruled_tables::RuledTables;
 pub use settings::Fencing;

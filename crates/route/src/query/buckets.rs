@@ -81,8 +81,9 @@ pub(crate) struct Buckets {
 pub(crate) struct Found {
     /// Buckets that can hold what is asked for, in the direction of reading.
     pub(crate) buckets: Vec<Bucket>,
-    /// Where the directory goes on, and the last bucket read.
-    pub(crate) more: Option<(Json, Bucket)>,
+    /// Where the directory goes on, and the last bucket read: none where all rows of the page are
+    /// of another rule that the key once had.
+    pub(crate) more: Option<(Json, Option<Bucket>)>,
 }
 
 impl Buckets {
@@ -362,7 +363,7 @@ impl Buckets {
         }
         let start = &page["LastEvaluatedKey"];
         if !start.is_null() {
-            found.more = Some((start.clone(), last.ok_or_else(unreadable)?));
+            found.more = Some((start.clone(), last));
         }
         Ok(found)
     }

@@ -105,7 +105,7 @@ impl<S: Store> Partitioned<S> {
 }
 
 /// One entry of a batch.
-enum Entry<'a> {
+pub(super) enum Entry<'a> {
     Read(Demand),
     Write(ItemWrite<'a>),
     /// The store answers for it.
@@ -113,16 +113,16 @@ enum Entry<'a> {
 }
 
 /// The results of a batch's entries, in order, and the writes among the admitted entries.
-struct Admitted<'a> {
-    lists: Vec<Vec<Demand>>,
-    verdicts: Vec<Result<(), Vec<Throttle>>>,
-    ready: Ready<'a>,
+pub(super) struct Admitted<'a> {
+    pub lists: Vec<Vec<Demand>>,
+    pub verdicts: Vec<Result<(), Vec<Throttle>>>,
+    pub ready: Ready<'a>,
 }
 
 impl<S: Store> Partitioned<S> {
     /// Admits each entry on its own: first by its own partition, then, with what the writes will
     /// find, by all they touch.
-    async fn admit_entries(&self, now: u64, entries: Vec<Entry<'_>>) -> Admitted<'_> {
+    pub(super) async fn admit_entries(&self, now: u64, entries: Vec<Entry<'_>>) -> Admitted<'_> {
         let first = |entry: &Entry<'_>| match entry {
             Entry::Read(demand) => vec![*demand],
             Entry::Write(asked) => vec![asked.own_partition()],

@@ -23,6 +23,13 @@ pub(super) fn primary_key(raw: Option<&[u8]>, key: &Key) -> KeyRange {
     raw.and_then(|raw| point(raw, key)).map_or(KeyRange::Unknown, KeyRange::At)
 }
 
+/// The item collection of the partition key in an object. [`KeyRange::Unknown`] if it is not well
+/// formed: the store refuses it.
+pub(super) fn collection(object: &[u8], key: &Key) -> KeyRange {
+    let found = hashed(&key.partition, |attribute| value(object, attribute));
+    found.map_or(KeyRange::Unknown, KeyRange::collection)
+}
+
 /// Of several sort attributes of an index, the first decides.
 fn point(item: &[u8], key: &Key) -> Option<KeyPosition> {
     let position = hashed(&key.partition, |attribute| value(item, attribute))?;

@@ -6,7 +6,7 @@
 //! docs/explain/partitions.md says what is modelled and what is not;
 //! docs/develop/decisions/0002-admission.md why requests pay afterwards.
 //!
-//! Not here: the buckets themselves, sharding. PartiQL requests pass unmetered.
+//! Not here: the buckets themselves, sharding.
 
 mod batch;
 mod capacity;
@@ -18,11 +18,13 @@ mod image;
 mod initial_sizes;
 mod item_write;
 mod locate;
+mod partiql;
 mod persistence;
 mod plan;
 mod refusal;
 mod report;
 mod settle;
+mod statement;
 mod transact;
 mod warm;
 mod writing;
@@ -241,6 +243,9 @@ impl<S: Store> Store for Partitioned<S> {
             }
             O::BatchGetItem | O::BatchWriteItem => self.batch(operation, body).boxed(),
             O::TransactGetItems | O::TransactWriteItems => self.transact(operation, body).boxed(),
+            O::ExecuteStatement => self.statement(body).boxed(),
+            O::BatchExecuteStatement => self.statements(body).boxed(),
+            O::ExecuteTransaction => self.transaction(body).boxed(),
             O::CreateTable | O::UpdateTable | O::DescribeTable | O::DeleteTable => {
                 self.administer(operation, body).boxed()
             }

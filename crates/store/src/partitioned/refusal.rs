@@ -2,7 +2,7 @@
 
 use heatsink_dynamo::{Code, Error};
 use heatsink_physics::{Cause, ResourceId, Throttle};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 /// The wording of the Developer Guide ("Local secondary indexes").
 pub(super) const FULL: &str = "Collection size exceeded.";
@@ -44,7 +44,7 @@ pub(super) fn cancelled(throttles: &[Throttle], owners: &[usize], count: usize) 
     // Backwards, so that the first throttle of an item is the one that stays.
     for throttle in throttles.iter().rev() {
         let Some(item) = owners.get(throttle.demand) else { continue };
-        let code = if throttle.provisioned { "ProvisionedThroughputExceeded" } else { "ThrottlingError" };
+        let code = code(throttle);
         if let (Some(reason), Some(shown)) = (reasons.get_mut(*item), codes.get_mut(*item)) {
             *reason = json!({ "Code": code, "Message": message(throttle) });
             *shown = code;
@@ -52,6 +52,16 @@ pub(super) fn cancelled(throttles: &[Throttle], owners: &[usize], count: usize) 
     }
     Error::new(Code::TransactionCanceledException, summary(&codes))
         .with("CancellationReasons", reasons.into())
+}
+
+/// What a batch answers in the place of a statement that was refused.
+pub(super) fn of_statement(throttles: &[Throttle], table: &str) -> Json {
+    let error = throttles.first().map(|first| json!({ "Code": code(first), "Message": message(first) }));
+    json!({ "Error": error, "TableName": table })
+}
+
+fn code(throttle: &Throttle) -> &'static str {
+    if throttle.provisioned { "ProvisionedThroughputExceeded" } else { "ThrottlingError" }
 }
 
 /// The error for a transaction of `count` items of which the `nth` has no room in its item

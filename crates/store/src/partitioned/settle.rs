@@ -61,10 +61,16 @@ pub(super) fn costs_of_failure(
     let cost = |demand: &Demand| match error.code {
         // A failed condition is paid for, a cancelled transaction too; neither wrote an index (AWS,
         // "Read and write operations").
-        Code::ConditionalCheckFailedException | Code::TransactionCanceledException if index(demand) => {
+        Code::ConditionalCheckFailedException
+        | Code::DuplicateItemException
+        | Code::TransactionCanceledException
+            if index(demand) =>
+        {
             Units::ZERO
         }
-        Code::ConditionalCheckFailedException => demand.units.max(what_was_there(error)),
+        Code::ConditionalCheckFailedException | Code::DuplicateItemException => {
+            demand.units.max(what_was_there(error))
+        }
         Code::TransactionCanceledException => demand.units,
         // It may have been done.
         _ if error.status >= 500 || error.outcome == Outcome::Unknown => demand.units,

@@ -13,13 +13,13 @@ use super::{Partitioned, demands, refusal};
 use crate::Store;
 
 /// Twice the units of the plain operations (AWS, "Read and write operations").
-const TWO: Units = Units::whole(2);
+pub(super) const TWO: Units = Units::whole(2);
 
 /// The items of a transaction, each with its number.
 #[derive(Default)]
-struct Items<'a> {
-    reads: Vec<(usize, Demand)>,
-    writes: Vec<(usize, ItemWrite<'a>)>,
+pub(super) struct Items<'a> {
+    pub reads: Vec<(usize, Demand)>,
+    pub writes: Vec<(usize, ItemWrite<'a>)>,
 }
 
 impl<S: Store> Partitioned<S> {
@@ -30,9 +30,20 @@ impl<S: Store> Partitioned<S> {
             Some((self.of_items(&items)?, items.len(), CapacityDetail::read(&body)?))
         };
         // The store refuses a request that cannot be parsed.
-        let Some((Items { reads, writes }, count, told)) = read() else {
-            return self.inner.call(operation, body).await;
-        };
+        let Some((items, count, told)) = read() else { return self.inner.call(operation, body).await };
+        self.transact_items(now, operation, body.clone(), told, items, count).await
+    }
+
+    /// A transaction of `count` items, of which these are on known tables.
+    pub(super) async fn transact_items(
+        &self,
+        now: u64,
+        operation: Operation,
+        body: Bytes,
+        told: CapacityDetail,
+        Items { reads, writes }: Items<'_>,
+        count: usize,
+    ) -> Result<Bytes, Error> {
         let admit = |list: Vec<(usize, Demand)>| {
             let (owners, demands): (Vec<usize>, Vec<Demand>) = list.into_iter().unzip();
             match self.gate.admit(now, &demands) {

@@ -2,7 +2,7 @@
 //! partition, are known before the write is admitted (docs/develop/decisions/0002-admission.md).
 //!
 //! The writes of one item are serialized from that read to their end, so that the read stays valid.
-//! Writes that do not pass here (PartiQL, time to live) can invalidate it; then the store's own
+//! Writes that do not pass here (time to live) can invalidate it; then the store's own
 //! figures are charged all the same, and the bytes of a partition are off by that item.
 
 use bytes::Bytes;

@@ -11,6 +11,7 @@ mod batches;
 mod capacity;
 mod full;
 mod indexes;
+mod partiql;
 mod quotas;
 mod single;
 mod sizes;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::error::WorkerError;
 use crate::key::mover::Work;
+use crate::key::patience::Patience;
 use crate::key::place::Old;
 
 impl Work<'_> {
@@ -18,11 +19,14 @@ impl Work<'_> {
     pub(crate) async fn fold(&self, old: Old) -> Result<Pulled, WorkerError> {
         let Old { item, from, to: base } = &old;
         let mut fold = Fold::of(item.clone(), Rules::ALL);
+        let mut patience = Patience::new();
         loop {
             let answer = match fold.call() {
                 FoldCall::Read => FoldAnswer::Read(self.stored(from, item).await?),
                 FoldCall::Add { fragment, .. } => match self.add(base, &fragment) {
-                    Some(add) => self.write_fold(vec![add, self.delete(from, &fragment)]).await?,
+                    Some(add) => {
+                        self.write_fold(vec![add, self.delete(from, &fragment)], &mut patience).await?
+                    }
                     None => FoldAnswer::Stays,
                 },
             };
@@ -92,14 +96,21 @@ impl Work<'_> {
     }
 
     /// One transaction under the claim: on the base fragment, and on the other one.
-    async fn write_fold(&self, actions: Vec<Json>) -> Result<FoldAnswer<Json>, WorkerError> {
+    async fn write_fold(
+        &self,
+        actions: Vec<Json>,
+        patience: &mut Patience,
+    ) -> Result<FoldAnswer<Json>, WorkerError> {
         match self.claim.write(actions).await {
             Ok(Written::Done) => Ok(FoldAnswer::Done),
             // Of the base fragment, whatever the other one is.
             Ok(Written::Refused(failed)) if failed.contains(&0) => Ok(FoldAnswer::NoBase),
             Ok(Written::Refused(_)) => Ok(FoldAnswer::Changed),
             Err(ClaimError::TakenOver(_)) => Ok(FoldAnswer::ClaimGone),
-            Err(ClaimError::Store(error)) if error.outcome == Outcome::Unknown => Ok(FoldAnswer::Again),
+            Err(ClaimError::Store(error)) if error.outcome == Outcome::Unknown => {
+                patience.wait(&**self.registry.env(), error).await?;
+                Ok(FoldAnswer::Again)
+            }
             // Too large a sum, too long an item, or no number in the base fragment: the expressions are
             // right.
             Err(ClaimError::Store(error)) if error.code == Code::ValidationException => Ok(FoldAnswer::Stays),

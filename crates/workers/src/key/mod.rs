@@ -15,6 +15,7 @@ pub(crate) mod estimate;
 mod fold;
 pub(crate) mod logical_key;
 mod mover;
+mod patience;
 mod place;
 pub(crate) mod prepare;
 mod protocol;

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::error::WorkerError;
 use crate::key::mover::Work;
+use crate::key::patience::Patience;
 use crate::key::place::Old;
 
 impl Work<'_> {
@@ -17,6 +18,7 @@ impl Work<'_> {
     pub(super) async fn pull(&self, old: Old) -> Result<Pulled, WorkerError> {
         let Old { item, from, to } = &old;
         let mut pull = Pull::of(item.clone(), Rules::ALL);
+        let mut patience = Patience::new();
         let partition = &self.key.table.key.partition.name;
         let check = |physical: &Json| self.check(physical, item, "attribute_exists(#p)");
         loop {
@@ -30,9 +32,9 @@ impl Work<'_> {
                         "TableName": self.key.table.name, "Item": copy, "ConditionExpression": "attribute_not_exists(#p)",
                         "ExpressionAttributeNames": { "#p": partition },
                     } });
-                    match self.write(vec![put, self.mark_or_check(from, item)]).await? {
+                    match self.write(vec![put, self.mark_or_check(from, item)], &mut patience).await? {
                         Sent::Done => PullAnswer::Done,
-                        Sent::Refused(0) => self.mark_left(&old).await?,
+                        Sent::Refused(0) => self.mark_left(&old, &mut patience).await?,
                         Sent::Refused(_) => PullAnswer::OldGone,
                         // The store looks at its size first, whatever lies there.
                         Sent::Other(PullAnswer::TooLarge) if self.stored(to, item).await?.is_some() => {
@@ -43,7 +45,7 @@ impl Work<'_> {
                 }
                 PullCall::Clear { .. } => {
                     let delete = json!({ "Delete": { "TableName": self.key.table.name, "Key": self.key.primary(from, item) } });
-                    match self.write(vec![check(to), delete]).await? {
+                    match self.write(vec![check(to), delete], &mut patience).await? {
                         Sent::Done => PullAnswer::Done,
                         Sent::Refused(_) => PullAnswer::NewGone,
                         Sent::Other(answer) => answer,
@@ -57,13 +59,13 @@ impl Work<'_> {
     }
 
     /// Of an item that a client has put into the new slot the old copy is marked by itself.
-    async fn mark_left(&self, old: &Old) -> Result<PullAnswer<Json>, WorkerError> {
+    async fn mark_left(&self, old: &Old, patience: &mut Patience) -> Result<PullAnswer<Json>, WorkerError> {
         let Old { item, from, to } = old;
         if !self.marks(item) {
             return Ok(PullAnswer::NewExists);
         }
         let is_new = self.check(to, item, "attribute_exists(#p)");
-        match self.write(vec![is_new, self.mark_or_check(from, item)]).await? {
+        match self.write(vec![is_new, self.mark_or_check(from, item)], patience).await? {
             // Where one of them is gone, the deletion of the old copy meets that too.
             Sent::Done | Sent::Refused(_) => Ok(PullAnswer::NewExists),
             Sent::Other(answer) => Ok(answer),
@@ -105,12 +107,13 @@ impl Work<'_> {
     }
 
     /// One transaction under the claim.
-    async fn write(&self, actions: Vec<Json>) -> Result<Sent, WorkerError> {
+    async fn write(&self, actions: Vec<Json>, patience: &mut Patience) -> Result<Sent, WorkerError> {
         match self.claim.write(actions).await {
             Ok(Written::Done) => Ok(Sent::Done),
             Ok(Written::Refused(failed)) => Ok(Sent::Refused(failed.into_iter().min().unwrap_or(0))),
             Err(ClaimError::TakenOver(_)) => Ok(Sent::Other(PullAnswer::ClaimGone)),
             Err(ClaimError::Store(error)) if error.outcome == Outcome::Unknown => {
+                patience.wait(&**self.registry.env(), error).await?;
                 Ok(Sent::Other(PullAnswer::Again))
             }
             Err(ClaimError::Store(error)) if is_too_large(&error) => Ok(Sent::Other(PullAnswer::TooLarge)),

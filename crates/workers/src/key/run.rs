@@ -129,7 +129,7 @@ impl Reshard {
         }
         let first = self.first_record();
         let entry = self.registry.entry(&first.name).await?;
-        let record = self.registry.create(entry.as_ref(), &first).await?;
+        let record = self.registry.create_unless_frozen(entry.as_ref(), &first).await?;
         // Keys that begin beside each other all find no record.
         let Record { version, created, keys, tally, .. } = record;
         if record != (Record { version, created, keys, tally, ..first.clone() }) {

@@ -25,7 +25,7 @@ use heatsink_dynamo::KeyType;
 use heatsink_env::Env;
 use heatsink_store::Store;
 
-pub use self::sharded::{InTheWay, Sharded};
+pub use self::sharded::{InTheWay, Sharded, asks_for_whole};
 pub use self::step::Step;
 use crate::direction::Direction;
 use crate::error::{WorkerError, usage};

@@ -155,7 +155,7 @@ impl Sharded {
 }
 
 /// Whether that is what brings a key back.
-fn asks_for_whole(wanted: &WantedLayout) -> bool {
+pub fn asks_for_whole(wanted: &WantedLayout) -> bool {
     wanted.shards == 1 && wanted.counter.is_none() && wanted.slots.as_deref().is_none_or(|slots| slots == [0])
 }
 

@@ -1,17 +1,22 @@
 //! The way out: whatever of a table is sharded, afterwards every item is as its client wrote it, and
 //! nothing of the table is on record. Killed at every call and run again.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::Semaphore;
 
 use crate::adopt_index::filled as tasks;
 use crate::support::{Mortal, call, items, kills, memory};
 use crate::value_reshard::sparse;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{Request, WantedLayout};
-use heatsink_control::{Changer, Dismantled, Fencing, REGISTRY, Rules};
-use heatsink_dynamo::Operation;
+use heatsink_control::{Changer, Dismantled, Fencing, REGISTRY, Rules, missed_record};
+use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::{Env, ManualEnv, RealEnv};
 use heatsink_store::Store;
 use heatsink_workers::{
@@ -390,5 +395,171 @@ async fn killed_anywhere_the_registry_goes() {
                 break;
             }
         }
+    }
+}
+
+/// A store that carries something else out before it deletes a table.
+struct Before<F>(Arc<dyn Store>, F);
+
+impl<F: Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static> Store for Before<F> {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        async move {
+            if operation == Operation::DeleteTable {
+                (self.1)().await;
+            }
+            self.0.call(operation, body).await
+        }
+        .boxed()
+    }
+}
+
+/// A store whose Scans of the whole table wait.
+struct Surveys(Arc<dyn Store>, Arc<Semaphore>, Arc<Semaphore>);
+
+impl Store for Surveys {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        async move {
+            let text = String::from_utf8_lossy(&body);
+            // Not those of its first items, before it asks whether layouts are frozen.
+            if operation == Operation::Scan && text.contains("Mine") && !text.contains("Limit") {
+                self.1.add_permits(1);
+                self.2.acquire().await.unwrap().forget();
+                self.2.add_permits(1);
+            }
+            self.0.call(operation, body).await
+        }
+        .boxed()
+    }
+}
+
+/// An adoption that asked whether layouts may change, and then reads the table for long, puts it on
+/// record neither behind a freeze nor into a registry that goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_surveyed_meanwhile_records_nothing_in_a_registry_that_goes() {
+    let (store, _) = sharded(&CASES[0]).await;
+    leave(&store, "Mine").await.unwrap();
+    let before = items(&*store, "Mine").await;
+    let (begun, goes_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let surveyed: Arc<dyn Store> = Arc::new(Surveys(Arc::clone(&store), begun.clone(), goes_on.clone()));
+    let adopting = tokio::spawn(async move {
+        let (rules, direction) = (rules(CALCULATED), Direction::Adopt);
+        let adoption =
+            Adoption::prepare(surveyed, Arc::new(RealEnv), &rules, "Mine", direction).await.unwrap();
+        adoption.run(AdoptionOptions { concurrency: 1, exclusive: true }, &Unwatched).await
+    });
+    begun.acquire().await.unwrap().forget();
+    let adopting = Arc::new(Mutex::new(Some(adopting)));
+    let ended = Arc::new(Mutex::new(None));
+    let goes = {
+        let ended = Arc::clone(&ended);
+        move || {
+            let (adopting, ended, goes_on) = (Arc::clone(&adopting), Arc::clone(&ended), goes_on.clone());
+            async move {
+                goes_on.add_permits(1);
+                let adopting = adopting.lock().unwrap().take();
+                if let Some(adopting) = adopting {
+                    let result = adopting.await.unwrap();
+                    *ended.lock().unwrap() = Some(result);
+                }
+            }
+            .boxed()
+        }
+    };
+    let going: Arc<dyn Store> = Arc::new(Before(Arc::clone(&store), goes));
+    assert!(matches!(dismantle(&going).await, Dismantled::Done { .. }));
+    let ended = ended.lock().unwrap().take().unwrap();
+    assert!(matches!(&ended, Err(why) if why.to_string().contains("frozen")), "{ended:?}");
+    assert_eq!(items(&*store, "Mine").await, before);
+    assert_eq!(tables(&store).await, ["Mine"]);
+}
+
+/// Buckets of another registry's tables are in the same directory.
+#[tokio::test]
+async fn a_directory_that_another_registry_uses_stays() {
+    let store = written(&CASES[0]).await;
+    let buckets = "[[rule]]\ntable = \"Mine\"\nstrategy = \"bucket\"\nbucket = \"day\"\n[fence]\nregistry = \"their.registry\"\n";
+    let (rules, direction) = (rules(buckets), Direction::Adopt);
+    let env = Arc::new(RealEnv);
+    let adoption = Adoption::prepare(Arc::clone(&store), env, &rules, "Mine", direction).await.unwrap();
+    adoption.run(AdoptionOptions { concurrency: 1, exclusive: true }, &Unwatched).await.unwrap();
+    let changer =
+        Changer::beside(Arc::clone(&store), Arc::new(RealEnv), Fencing::exclusive(Rules::default().fence()));
+    changer.freeze(false).await.unwrap();
+    assert_eq!(missed_record::of_any_table(&registry(&store)).await.unwrap(), None);
+    assert!(matches!(dismantle(&store).await, Dismantled::Done { directory: false, .. }));
+    assert_eq!(tables(&store).await, ["Mine", "heatsink.buckets", "their.registry"]);
+    // Without the one that was asked, theirs is named.
+    let missed = missed_record::of_any_table(&registry(&store)).await.unwrap();
+    assert!(missed.is_some_and(|why| why.contains("their.registry")));
+}
+
+/// On a store without tags, too.
+#[tokio::test]
+async fn a_registry_that_was_made_anew_does_not_go_while_items_lie_in_shards() {
+    let (store, _) = sharded(&CASES[0]).await;
+    for at in 0..60 {
+        let item = json!({ "pk": { "S": "more" }, "sk": { "S": at.to_string() } });
+        call(&*store, Operation::PutItem, json!({ "TableName": "Mine", "Item": item })).await;
+    }
+    reshard(&store, "more", 4.into()).await;
+    let described = call(&*store, Operation::DescribeTable, json!({ "TableName": "Mine" })).await;
+    let untag = json!({ "ResourceArn": described["Table"]["TableArn"], "TagKeys": ["heatsink.registry"] });
+    call(&*store, Operation::UntagResource, untag).await;
+    let unprotected = json!({ "TableName": REGISTRY, "DeletionProtectionEnabled": false });
+    call(&*store, Operation::UpdateTable, unprotected).await;
+    call(&*store, Operation::DeleteTable, json!({ "TableName": REGISTRY })).await;
+    for anew in [false, true] {
+        let rules = Rules::default();
+        let changer =
+            Changer::beside(Arc::clone(&store), Arc::new(RealEnv), Fencing::exclusive(rules.fence()));
+        if anew {
+            changer.freeze(false).await.unwrap();
+            assert!(matches!(dismantle(&store).await, Dismantled::Lost(why) if why.contains("Mine")));
+        }
+        let missed = missed_record::of_any_table(&registry(&store)).await.unwrap();
+        assert!(missed.is_some_and(|why| why.contains("Mine")), "{anew}");
+    }
+}
+
+/// A store that is down for transactions: what they came to is not told.
+struct Silent(Arc<dyn Store>, AtomicU64);
+
+impl Store for Silent {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        if operation == Operation::TransactWriteItems
+            && String::from_utf8_lossy(&body).contains("\"TableName\":\"Mine\"")
+        {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            return async { Err(Error::unavailable("down", Outcome::Unknown)) }.boxed();
+        }
+        self.0.call(operation, body)
+    }
+}
+
+/// Neither without a pause nor without an end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_does_not_tell_what_came_of_a_move_is_asked_with_pauses() {
+    for case in [&CASES[0], &CASES[3]] {
+        let (store, seen) = sharded(case).await;
+        let silent = Arc::new(Silent(Arc::clone(&store), AtomicU64::new(0)));
+        let env = ManualEnv::seeded(7);
+        let passes = async {
+            loop {
+                for _ in 0..50 {
+                    tokio::task::yield_now().await;
+                }
+                env.advance(Duration::from_millis(10));
+            }
+        };
+        let down: Arc<dyn Store> = Arc::<Silent>::clone(&silent);
+        let left = tokio::select! {
+            left = leave_by(leaving(&down, "Mine", Arc::new(env.clone()))) => left,
+            () = passes => unreachable!(),
+        };
+        assert!(matches!(&left, Err(WorkerError::Store(_))), "{}: {left:?}", case.name);
+        let asked = silent.1.load(Ordering::SeqCst);
+        assert!(asked < 5_000, "{}: {asked} transactions in some minutes", case.name);
+        leave_at_once(&store, "Mine").await.unwrap();
+        assert_eq!(items(&*store, "Mine").await, seen, "{}", case.name);
     }
 }

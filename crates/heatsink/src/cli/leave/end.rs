@@ -20,6 +20,8 @@ pub(super) enum End {
     Removed(Vec<String>),
     /// It stays: why, and what to do.
     Stays(String),
+    /// It stays, for a table that is on record again, or will be: direct access is not right.
+    Sharded(String),
 }
 
 /// Removes the registry, where nothing needs it.
@@ -36,16 +38,18 @@ pub(super) async fn remove_registry(opened: &Opened, left_alone: &[String]) -> R
     });
     Ok(match registry.dismantle(&changer).await.map_err(failed)? {
         Dismantled::Done { untagged, .. } => End::Removed(untagged),
-        Dismantled::OnRecord(tables) if !left_alone.is_empty() => End::Stays(format!(
-            "The registry {} stays for tables that the application itself shards: {}. `heatsink adopt TABLE --back --keep-keys` takes each off and leaves its \
+        Dismantled::OnRecord(tables) if tables.iter().all(|table| left_alone.contains(table)) => {
+            End::Stays(format!(
+                "The registry {} stays for tables that the application itself shards: {}. `heatsink adopt TABLE --back --keep-keys` takes each off and leaves its \
              items under their keys, `--back` alone brings them to their logical ones; then run this again",
-            registry.name(),
-            tables.join(", ")
-        )),
-        Dismantled::OnRecord(tables) => End::Stays(format!(
+                registry.name(),
+                tables.join(", ")
+            ))
+        }
+        Dismantled::OnRecord(tables) => End::Sharded(format!(
             "The registry {} stays: these tables were put on record meanwhile: {}. Run this again",
             registry.name(),
-            tables.join(", ")
+            tables.into_iter().filter(|table| !left_alone.contains(table)).collect::<Vec<_>>().join(", ")
         )),
         Dismantled::Gateways(gateways) => {
             let names = gateways.iter().map(|one| inert(&one.name).into_owned()).collect::<Vec<_>>();
@@ -65,6 +69,11 @@ impl End {
         matches!(self, End::Removed(_))
     }
 
+    /// Whether a table that left is in shards again, or will be.
+    pub(super) const fn is_sharded(&self) -> bool {
+        matches!(self, End::Sharded(_))
+    }
+
     pub(super) fn untagged(&self) -> &[String] {
         match self {
             End::Removed(untagged) => untagged,
@@ -74,7 +83,7 @@ impl End {
 
     pub(super) fn next_steps(&self) -> Vec<&str> {
         match self {
-            End::Stays(why) => vec![why],
+            End::Stays(why) | End::Sharded(why) => vec![why],
             _ => Vec::new(),
         }
     }
@@ -82,7 +91,7 @@ impl End {
     /// Exit 1 while the registry stays.
     pub(super) fn outcome(self) -> Result<(), Exit> {
         match self {
-            End::Stays(why) => Err(Exit::failed(why)),
+            End::Stays(why) | End::Sharded(why) => Err(Exit::failed(why)),
             _ => Ok(()),
         }
     }
@@ -95,6 +104,9 @@ pub(super) fn words(args: &Args, found: &Found, left_alone: &[String], end: &End
     let mut text = match (&*names, &args.table) {
         ([], Some(table)) => format!("table {table} is not on record: nothing of it is sharded\n"),
         ([], None) => "no table had to be brought back\n".to_owned(),
+        (names, _) if end.is_sharded() => {
+            format!("brought back: {}. Direct access is not right yet\n", names.join(", "))
+        }
         (names, _) => format!(
             "out of Heatsink, as every gateway has acknowledged: {}. Every item is under its own key, so direct access is right from now on, through gateways and \
              past them\n",
@@ -108,7 +120,7 @@ pub(super) fn words(args: &Args, found: &Found, left_alone: &[String], end: &End
         );
     }
     match end {
-        End::OfTables | End::Stays(_) => {}
+        End::OfTables | End::Stays(_) | End::Sharded(_) => {}
         End::NoRegistry => text += &format!("there is no registry {}\n", found.registry),
         End::Removed(_) => {
             text += &format!(

@@ -5,7 +5,7 @@
 
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{ReshardIntent, key_text};
-use heatsink_control::{Gateway, lost_registry};
+use heatsink_control::{Gateway, lost_registry, missed_record};
 use heatsink_layout::{DIRECTORY, ValueLayout};
 use heatsink_workers::{
     DEFAULT_RATE, Plan, Sharded, TableContext, Unwatched, ValueAsked, ValuePlan, ValueReshard, WorkerError,
@@ -74,6 +74,28 @@ impl Found {
             Some(table) => of_table(registry, table).await?,
             None => Sharded::all(registry).await.map_err(unread)?,
         };
+        // That nothing is on record says nothing of a registry that is lost.
+        if table.is_none()
+            && sharded.is_empty()
+            && let Some(lost) = missed_record::of_any_table(registry).await.map_err(unread)?
+        {
+            return Err(Exit::usage(lost));
+        }
+        Found::of(opened, there, sharded, costs).await
+    }
+
+    /// Reads it of all tables anew, without costs.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn anew(opened: &Opened) -> Result<Self, Exit> {
+        let registry = &opened.registry;
+        let there = registry.describe(registry.name()).await.map_err(unread)?.is_some();
+        Found::of(opened, there, Sharded::all(registry).await.map_err(unread)?, false).await
+    }
+
+    async fn of(opened: &Opened, there: bool, sharded: Vec<Sharded>, costs: bool) -> Result<Self, Exit> {
+        let registry = &opened.registry;
         let mut tables = Vec::with_capacity(sharded.len());
         for of in sharded {
             tables.push(FoundTable::read(opened, of, costs).await?);

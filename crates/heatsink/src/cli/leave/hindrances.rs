@@ -3,10 +3,10 @@
 //!
 //! Not here: what is sharded (`found`).
 
-use heatsink_control::reshard_intent::key_text;
+use heatsink_control::reshard_intent::{ReshardIntent, key_text};
 use heatsink_control::{RuledTables, Rules};
 use heatsink_dynamo::display::inert;
-use heatsink_workers::InTheWay;
+use heatsink_workers::{InTheWay, asks_for_whole};
 
 use super::found::{Found, FoundTable};
 use crate::cli::reshard::{Opened, Place, command, command_on, quoted, start_value_command};
@@ -22,16 +22,47 @@ pub(super) fn of(found: &Found, opened: &Opened, rules: &Rules, place: &Place) -
         let moving = table.of.in_the_way(&found.intents);
         all.extend(moving.iter().map(|one| moves(table, one, place)));
     }
-    all.extend(of_rules(found, opened, rules));
+    let leaving = found.tables.iter().filter(|one| one.of.exists && !one.of.is_sharded_by_hand());
+    let names: Vec<&str> = leaving.map(|one| &*one.of.record.name).collect();
+    all.extend(of_rules(&names, found, opened, rules));
     all
 }
 
-/// Who has rules that would shard the tables again.
-fn of_rules(found: &Found, opened: &Opened, rules: &Rules) -> Vec<String> {
+/// What has put tables back on record since they left, or will: `names` are those that left.
+pub(super) fn since(
+    names: &[&str],
+    now: &Found,
+    opened: &Opened,
+    rules: &Rules,
+    place: &Place,
+) -> Vec<String> {
+    let on_record = |name: &str| now.tables.iter().any(|one| one.of.record.name == name);
+    let mut all: Vec<String> = names
+        .iter()
+        .filter(|name| on_record(name))
+        .map(|name| format!("Table {name} was put on record again meanwhile: run this again"))
+        .collect();
+    let asked = |one: &&ReshardIntent| {
+        one.is_open() && names.contains(&&*one.table) && !asks_for_whole(&one.request.layout)
+    };
+    let gone = now.intents.iter().filter(asked).filter(|one| !on_record(&one.table));
+    all.extend(gone.map(|one| {
+        format!(
+            "A reshard of {} of table {} was asked for meanwhile, which puts the table back on record: take it back with `{}`, or run this again once it has ended",
+            one.subject().in_words(),
+            one.table,
+            command_on("cancel", one, place)
+        )
+    }));
+    all.extend(of_rules(names, now, opened, rules));
+    all
+}
+
+/// Who has rules that would shard these tables again.
+fn of_rules(names: &[&str], found: &Found, opened: &Opened, rules: &Rules) -> Vec<String> {
     let here = RuledTables::of(rules);
     let mut all = Vec::new();
-    let leaving = found.tables.iter().filter(|one| one.of.exists && !one.of.is_sharded_by_hand());
-    for name in leaving.map(|one| &*one.of.record.name) {
+    for name in names {
         for gateway in found.living(opened) {
             if let Some(rule) = gateway.ruled.as_ref().and_then(|ruled| ruled.naming(name)) {
                 all.push(format!(

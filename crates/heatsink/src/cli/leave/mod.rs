@@ -51,13 +51,18 @@ async fn leave(args: Args) -> Result<(), Exit> {
             false => done.extend(steps::carry_out(&opened, &args, name).await?),
         }
     }
+    let out = |one: &&found::FoundTable| !left_alone.contains(&one.of.record.name);
+    let names: Vec<&str> = found.tables.iter().filter(out).map(|one| &*one.of.record.name).collect();
+    // Others went on meanwhile.
+    let since = hindrances::since(&names, &Found::anew(&opened).await?, &opened, &given, &place);
     let ended = match &args.table {
+        _ if !since.is_empty() => end::End::Sharded(since.join("\n")),
         Some(_) => end::End::OfTables,
         None => end::remove_registry(&opened, &left_alone).await?,
     };
     let text = end::words(&args, &found, &left_alone, &ended);
     let document = json!({
-        "table": args.table, "steps": done, "left_alone": left_alone, "direct_access": left_alone.is_empty(),
+        "table": args.table, "steps": done, "left_alone": left_alone, "direct_access": left_alone.is_empty() && !ended.is_sharded(),
         "registry_removed": ended.is_removed(), "untagged": ended.untagged(), "next_steps": ended.next_steps(),
     });
     match args.output {

@@ -185,3 +185,33 @@ fn a_write_whose_bucket_cannot_be_entered_is_not_sent() {
     *store.refused.lock().unwrap() = None;
     put(&service, "OPS_LOG", json!({ "S": "2026-06-01T00" }), "x");
 }
+
+/// Rows of the directory are never removed: those of a former rule fill whole pages of it.
+#[test]
+fn rows_of_a_former_rule_are_passed_over() {
+    let store = Watched::new();
+    let hours = rules("strategy = \"bucket\"\nbucket = \"hour\"");
+    let service = gateway(&store, hours.clone());
+    create_through(&service);
+    let sort = |number: u32| json!({ "S": format!("2026-06-{:02}T{:02}:00Z", 1 + number / 24, number % 24) });
+    for number in 0..250 {
+        put(&service, "OPS_LOG", sort(number), "line");
+    }
+    for number in 0..250 {
+        let key = json!({ "TableName": "Tab", "Key": { "pk": { "S": "OPS_LOG" }, "sk": sort(number) } });
+        call(&service, Operation::DeleteItem, key).unwrap();
+    }
+    drop(service);
+    adopt(&store, &hours, Direction::Back).unwrap();
+    adopt(&store, &rules(DAY), Direction::Adopt).unwrap();
+    for newest in ["2026-06-12T00", "2026-05-01T00"] {
+        let service = gateway(&store, rules(DAY));
+        put(&service, "OPS_LOG", json!({ "S": newest }), "line");
+        for forward in [true, false] {
+            let service = gateway(&store, rules(DAY));
+            let page =
+                call(&service, Operation::Query, query("OPS_LOG", json!({ "ScanIndexForward": forward })));
+            assert!(sorts(&page.unwrap()).contains(&newest.to_owned()), "{newest} {forward}");
+        }
+    }
+}

@@ -164,6 +164,69 @@ fn a_dry_run_changes_nothing_and_names_every_step() {
     assert_eq!(in_file(&data), before);
 }
 
+/// Without its registry nothing is said of a store but that it is lost.
+#[test]
+fn a_store_whose_registry_is_lost_is_not_taken_for_one_without_shards() {
+    let (data, original) = sharded("lost");
+    runtime().block_on(async {
+        let store = Embedded::file(&data).unwrap();
+        let unprotected = json!({ "TableName": "heatsink.registry", "DeletionProtectionEnabled": false });
+        call(&store, Operation::UpdateTable, &unprotected).await;
+        call(&store, Operation::DeleteTable, &json!({ "TableName": "heatsink.registry" })).await;
+    });
+    // Nobody remembers anything here.
+    let _ = std::fs::remove_file(data.parent().unwrap().join("heatsink.known-tables.json"));
+    let before = in_file(&data);
+    assert_ne!(before["Scores"], original["Scores"]);
+    for args in [&["status"][..], &["leave", "--dry-run"], &["leave", "--yes"]] {
+        let (code, said) = run(&data, "none.toml", args);
+        assert!(
+            code == 64 && said.to_string().contains("has the tag heatsink.registry"),
+            "{args:?} {code} {said}"
+        );
+    }
+    assert_eq!(in_file(&data), before);
+}
+
+/// A table that others put on record again while another one leaves.
+#[test]
+fn direct_access_is_not_said_right_of_a_table_that_is_in_shards_again() {
+    let data = written("again");
+    let town = Town::settled(&data);
+    let _gateway = town.gateway();
+    for args in [&["Scores", "game", "--shards", "4"][..], &["Numbers", "7", "--shards", "3"]] {
+        assert_eq!(town.reshard(&[&["start"], args, &["--wait"]].concat()).0, 0);
+    }
+    let mut leave = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+    leave.args([
+        "leave",
+        "--yes",
+        "--rate",
+        "60",
+        "--upstream",
+        &town.store.endpoint,
+        "--rules",
+        &town.rules(),
+    ]);
+    let leave = local(leave.args(["--output", "json"])).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let leave = leave.spawn().unwrap();
+    for _ in 0..400 {
+        if !town.run(&["status"]).1.to_string().contains("\"Numbers\"") {
+            break;
+        }
+        pause(Duration::from_millis(25));
+    }
+    assert_eq!(town.reshard(&["start", "Numbers", "7", "--shards", "3", "--wait"]).0, 0);
+    let left = leave.wait_with_output().unwrap();
+    let said: Json = serde_json::from_slice(&left.stdout).unwrap();
+    let why = String::from_utf8(left.stderr).unwrap();
+    assert_eq!((left.status.code(), &said["direct_access"]), (Some(1), &json!(false)), "{said} {why}");
+    assert!(why.contains("Table Numbers was put on record again"), "{why}");
+    // Again: now it is.
+    let (code, why) = town.run(&["leave", "--yes"]);
+    assert!(code == 1 && why.to_string().contains("these gateways would refuse"), "{code} {why}");
+}
+
 /// A store that answers so many calls.
 struct Dies(Embedded, AtomicI64);
 

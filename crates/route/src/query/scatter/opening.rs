@@ -102,7 +102,7 @@ impl Opening {
         match found.more {
             Some((start, last)) => {
                 self.start = Some(start);
-                if let Some(from) = buckets.beyond(last) {
+                if let Some(from) = last.and_then(|last| buckets.beyond(last)) {
                     merged.merge.read(number, [], Some(Some(from).into()));
                 }
             }
