@@ -36,6 +36,10 @@ const CONNECTIONS: usize = 32;
 /// The load is offered in pieces of this length, so that it ends with the adoption.
 const PIECE: Duration = Duration::from_secs(1);
 
+/// The parts of the load; the first is before.
+const DURING: usize = 1;
+const AFTER: usize = 2;
+
 /// The options of the demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -53,14 +57,6 @@ pub struct Options {
     pub gateways: usize,
 }
 
-/// Part of the load: before, during and after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Before,
-    During,
-    After,
-}
-
 /// Runs the whole story.
 pub async fn table(env: Arc<dyn Env>, options: Options, output: Output) -> Result<Story, Exit> {
     let rules = Rules::default();
@@ -71,11 +67,11 @@ pub async fn table(env: Arc<dyn Env>, options: Options, output: Output) -> Resul
     let adopted = AtomicBool::new(false);
     let watched = Arc::new(Watched { env: env.clone(), output, seen: Mutex::default() });
     let load = async {
-        let before = offer(&env, &fleet, &options, &ledger, || false).await?;
-        ledger.begin(Part::During as usize);
+        let before = offer(&env, &fleet, &options, &ledger).await?;
+        ledger.begin(DURING);
         let during = offer_until(&env, &fleet, &options, &ledger, &adopted).await?;
-        ledger.begin(Part::After as usize);
-        let after = offer(&env, &fleet, &options, &ledger, || false).await?;
+        ledger.begin(AFTER);
+        let after = offer(&env, &fleet, &options, &ledger).await?;
         Ok::<_, Exit>([before, during, after])
     };
     let adopting = async {
@@ -99,13 +95,9 @@ async fn offer(
     fleet: &Fleet,
     options: &Options,
     ledger: &Arc<Ledger>,
-    over: impl Fn() -> bool,
 ) -> Result<Vec<Report>, Exit> {
     let mut reports = Vec::new();
     for _ in 0..options.seconds {
-        if over() {
-            break;
-        }
         reports.extend(piece(env, fleet, options, ledger).await?);
     }
     Ok(reports)
