@@ -45,6 +45,21 @@ const RETRYABLE: &[Entry] = &[
         "Repeat it. Look for a layout change or an overload.",
     ),
     (
+        "whose request ended before its answer",
+        "Writes of one item went as one call, which was cut off. They may have taken effect.",
+        "As for a lost answer.",
+    ),
+    (
+        "has too many digits to be told",
+        "An update was carried out as one with others; the number between has more than 38 digits.",
+        "Read the item.",
+    ),
+    (
+        "wait for one that is under way; nothing was written",
+        "Too many writes of one item came while one was under way (`combine`).",
+        "Repeat it. If it lasts, the store is slow: look there.",
+    ),
+    (
         "and writes to it wait for a moment",
         "A key is cut over to other shards.",
         "Repeat it. If it lasts for a minute: [a change that hangs](../how-to/recover.md#a-change-that-hangs).",
