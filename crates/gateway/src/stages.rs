@@ -87,8 +87,7 @@ impl Stages {
         };
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
-        let control = &self.planner.control;
-        let shares = control.shares_calls();
+        let shares = pass.shares_calls();
         let combining = match shares {
             false => None,
             true => self.combining(operation, &body, &plan, &pass, sent).map(Box::new),
@@ -113,13 +112,13 @@ impl Stages {
         let (lead, answered) = match read {
             None => (None, None),
             Some(Ok(lead)) => (Some(lead), None),
-            Some(Err(answer)) => (None, Some(answer)),
+            Some(Err(answer)) => (None, Some(Box::new(answer))),
         };
         // A request that is counted is drawn before, so that the store can be asked what it costs.
         let drawn = if answered.is_some() { None } else { self.heat.draw(operation, begun) };
         let mut figures = Vec::new();
         let answer = match plan {
-            _ if let Some(answer) = answered => answer,
+            _ if let Some(answer) = answered => *answer,
             Plan::Forward { operation, body, .. } if combining.is_none() => {
                 let answer = match drawn.filter(|drawn| drawn.is_asked(operation)) {
                     None => send(&*self.planner.store, &pass, operation, body).await,
@@ -152,9 +151,9 @@ impl Stages {
         if let Some(lead) = lead {
             lead.answered(&answer);
         }
-        if shares {
-            // Before the client learns of it.
-            shared_calls::wrote(control, &self.reads, (operation, &body), &names, &pass);
+        // Before the client learns of it. By the rules of now: reads may go by later ones than a write.
+        if !operation.only_reads() && self.planner.control.shares_calls() {
+            shared_calls::wrote(&self.planner.control, &self.reads, (operation, &body), &names, &pass);
         }
         drop(pass);
 

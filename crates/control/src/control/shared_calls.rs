@@ -26,7 +26,8 @@ pub struct SharedKey {
 }
 
 impl Control {
-    /// Whether calls for any key become one. Costs next to nothing: it is asked for each request.
+    /// Whether calls for any key become one, by the rules that are in force now. [`Pass`] knows it of
+    /// those at its time.
     pub fn shares_calls(&self) -> bool {
         self.inner.rules.load().shares_calls()
     }

@@ -128,8 +128,8 @@ pub(crate) struct Rule {
     #[schemars(with = "Option<bool>")]
     pub coalesce: Option<Spanned<bool>>,
     /// For so many milliseconds the answer to an eventually consistent read is given again, unless
-    /// its key is written to through this gateway. Default: not at all. Not recorded: it can be
-    /// changed at any time.
+    /// its key is written to through this gateway; and identical reads become one. Default: not at
+    /// all. Not recorded: it can be changed at any time.
     #[schemars(with = "Option<u16>", range(min = 1, max = 10_000))]
     pub cache_max_age_ms: Option<Spanned<u16>>,
 }

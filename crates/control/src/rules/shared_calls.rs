@@ -64,7 +64,8 @@ pub(super) fn of(raw: &file::Rule, fault: Fault<'_>) -> Result<SharedCalls, Rule
     Ok(SharedCalls {
         combine: says(&raw.combine),
         combine_streams: says(&raw.combine_streams),
-        coalesce: says(&raw.coalesce),
+        // Without it all who come once an answer is too old would send.
+        coalesce: says(&raw.coalesce) || raw.cache_max_age_ms.is_some(),
         cache_max_age_ms: raw.cache_max_age_ms.as_ref().map(|age| *age.get_ref()),
     })
 }

@@ -7,6 +7,8 @@
 
 mod fold;
 mod gone;
+mod history;
+mod measure;
 mod reads;
 mod slow;
 mod together;

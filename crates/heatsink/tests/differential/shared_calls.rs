@@ -110,8 +110,8 @@ fn writes_of_one_item_that_come_together_answer_as_one_after_the_other() {
             compare::run(&own.service, &scan);
         }
         let mut rng = Rng::with_seed(seed);
-        let mut steps = case.steps.iter().peekable();
-        while let Some(step) = steps.next() {
+        // A stream shows one record for all that go as one.
+        for step in case.steps.iter().filter(|step| step.operation != "GetRecords") {
             let mut burst = vec![step.clone()];
             if let Some(of_first) = holder(step) {
                 let key = step.body[of_first].clone();

@@ -46,18 +46,18 @@ const RETRYABLE: &[Entry] = &[
     ),
     (
         "whose request ended before its answer",
-        "Writes of one item went as one call, which was cut off. They may have taken effect.",
+        "Combined writes were cut off. They may have taken effect.",
         "As for a lost answer.",
     ),
     (
         "has too many digits to be told",
-        "An update was carried out as one with others; the number between has more than 38 digits.",
+        "A combined update was done; its number is too long.",
         "Read the item.",
     ),
     (
         "wait for one that is under way; nothing was written",
-        "Too many writes of one item came while one was under way (`combine`).",
-        "Repeat it. If it lasts, the store is slow: look there.",
+        "Too many writes of one item wait (`combine`).",
+        "Repeat it. If it lasts, the store is slow.",
     ),
     (
         "and writes to it wait for a moment",

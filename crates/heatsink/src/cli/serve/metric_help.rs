@@ -21,7 +21,7 @@ const COUNTERS: [Metric; 33] = [
         "",
         "Physical calls sent again because the store throttled one shard, or a transaction was in the way.",
     ),
-    ("heatsink_combined_calls_total", "", "Calls to the store that stood for several writes of one item."),
+    ("heatsink_combined_calls_total", "", "Calls that stood for several writes of one item."),
     ("heatsink_combined_writes_total", "", "Clients' writes that went in such calls."),
     (
         "heatsink_reads_saved_total",
