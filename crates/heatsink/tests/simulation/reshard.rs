@@ -22,7 +22,7 @@ use heatsink_workers::{Progress, ReshardReport, WorkerError};
 use crate::client::{EXPIRING, PATIENCE, Reply, partition_of};
 use crate::network::{self, Weather};
 use crate::stories::{Played, play_with};
-use crate::table::{OWN, WHOLE};
+use crate::table::OWN;
 use crate::world::{World, name};
 use crate::{KEY, OTHER, TABLE};
 
@@ -128,12 +128,11 @@ impl Stage {
     fn draw(world: Rc<World>, seed: u64) -> Stage {
         let mut rng = Rng::with_seed(seed.wrapping_add(0x5e_5ade));
         let ruled = rng.bool();
-        // Of every second seed writes of an item that come together go as one.
+        // Of every second seed with rules, writes of an item that come together go as one.
         let combines = if seed.is_multiple_of(2) { "combine = true\n" } else { "" };
-        let rules = match (ruled, combines) {
-            (true, combines) => format!("{OWN}{combines}{FENCE}"),
-            (false, "") => format!("rule = []\n{FENCE}"),
-            (false, combines) => format!("{WHOLE}{combines}{FENCE}"),
+        let rules = match ruled {
+            true => format!("{OWN}{combines}{FENCE}"),
+            false => format!("rule = []\n{FENCE}"),
         };
         let latest = Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)]);
         let spared = rng.bool();

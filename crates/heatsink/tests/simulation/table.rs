@@ -10,9 +10,7 @@ use crate::client::{EXPIRES, EXPIRING, PATIENCE, number};
 use crate::world::World;
 use crate::{INDEX, TABLE};
 
-/// The table's own keys whole.
-pub const WHOLE: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"none\"\n";
-/// The same over four shards.
+/// The table's own keys over four shards.
 pub const OWN: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\nshards = 4\n";
 /// The index's keys over three.
 pub const BY_STATUS: &str =
