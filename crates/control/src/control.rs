@@ -5,6 +5,7 @@
 
 mod admission;
 mod reload;
+mod shared_calls;
 mod table_operations;
 mod view;
 
@@ -35,6 +36,7 @@ use crate::tags::Untagged;
 use crate::unsharded_tables::UnshardedTables;
 
 pub use reload::CheckedRules;
+pub use shared_calls::SharedKey;
 pub use table_operations::Prepared;
 pub use view::View;
 

@@ -17,6 +17,8 @@ pub struct Described {
     /// When the table was created, by the store's clock: milliseconds since 1970, if the store
     /// says.
     pub made: Option<u64>,
+    /// Whether it has a stream.
+    pub streams: bool,
 }
 
 impl Described {
@@ -49,7 +51,9 @@ pub(crate) fn answer(body: &[u8]) -> Result<Described, Error> {
     }
     let table = member(body, "Table").or_else(|| member(body, "TableDescription")).unwrap_or_default();
     let status = text(table, "TableStatus").unwrap_or_default();
-    Ok(Described { schema, status, arn: text(table, "TableArn"), made: made(table) })
+    let stream = member(table, "StreamSpecification").unwrap_or_default();
+    let streams = member(stream, "StreamEnabled") == Some(b"true");
+    Ok(Described { schema, status, arn: text(table, "TableArn"), made: made(table), streams })
 }
 
 fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {

@@ -50,7 +50,7 @@ mod unsharded_tables;
 
 pub use announcer::Announcer;
 pub use check::{Checked, Named, Verdict, check};
-pub use control::{CheckedRules, Control, Prepared, StartError, View};
+pub use control::{CheckedRules, Control, Prepared, SharedKey, StartError, View};
 pub use dismantle::Dismantled;
 pub use fence::{Changer, Fencing, Gateway, Pass, RuledTables, Sending};
 pub use heatsink_fence::{Awaits, Bounds};
@@ -63,7 +63,7 @@ pub use resolve::agree;
 pub use rest::REST;
 pub use rules::{
     Automatic, ClientLimits, ClientSettings, DesiredLayout, Mode, RightsSettings, Rules, RulesError, Secret,
-    SecretSource, WebhookSettings,
+    SecretSource, SharedCalls, WebhookSettings,
 };
 pub use shard_traces::{KeyTraces, MOST_SHARDS, ShardTraces};
 pub use table_cache::MAX_AGE;

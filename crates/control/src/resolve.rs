@@ -74,6 +74,11 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
                 continue;
             }
         };
+        let mut warnings = warnings;
+        let streams = described.streams;
+        if streams && rules.shares_calls() {
+            warnings.extend(rules.of_stream(&described.schema));
+        }
         log_once(inner, &rules, name, &described.schema, &status, &warnings);
         let version = standing.version;
         remember(inner, &described.schema, &status, version);
@@ -91,7 +96,7 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
         let schema = Arc::new(described.schema);
         let fresh = Freshness::new(checked);
         let created = standing.created;
-        let known = CachedTable { schema, status, warnings, fresh, version, created, rest, gate };
+        let known = CachedTable { schema, status, warnings, fresh, version, created, rest, gate, streams };
         if inner.tables.insert(name, known, began, || inner.fence.seen()) {
             if !Arc::ptr_eq(&rules, &inner.rules.load()) {
                 // Other rules came meanwhile, after which all tables are looked up again.

@@ -93,6 +93,8 @@ pub(crate) struct CachedTable {
     pub rest: Rest,
     /// The gate of its requests.
     pub gate: Arc<Gate>,
+    /// Whether it has a stream.
+    pub streams: bool,
 }
 
 /// How requests on a table are handled.
@@ -286,6 +288,7 @@ mod tests {
             created: 1,
             rest: Rest::Over,
             gate: Arc::clone(gate),
+            streams: false,
         }
     }
 

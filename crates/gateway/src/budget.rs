@@ -95,6 +95,12 @@ impl Budget {
         Held { budget: Arc::clone(self), of, bytes: 0, claimant: None }
     }
 
+    /// Holds `bytes` of a request that waits for another one, if there is room now.
+    pub(crate) fn try_hold(self: &Arc<Self>, bytes: usize) -> Option<Held> {
+        let mut held = self.hold(Of::Work);
+        held.take(bytes, Stage::Begins, &mut None, 0).then_some(held)
+    }
+
     /// The share of one request.
     pub(crate) fn share(self: &Arc<Self>) -> Share {
         Share { budget: Arc::clone(self), working: false }

@@ -1,7 +1,7 @@
-//! Sends one physical call, if the request's pass allows it. Sends it again where the store
-//! throttled it, and where a write met a transaction of `heatsink adopt`.
+//! Sends one physical call, and sends it again where the store throttled it, and where a write met
+//! a transaction of `heatsink adopt`.
 //!
-//! Not here: how many calls run concurrently, and what they may cost (`execute`).
+//! Not here: sending it once (`send_once`), how many calls run concurrently, and what they may cost (`execute`).
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use heatsink_env::{Env, MonotonicInstant};
 use heatsink_route::PhysicalCall;
 use heatsink_store::Store;
 
-use crate::blocking;
-use crate::heat::{CountedCalls, DrawnRequest};
+use crate::combine::Combining;
+use crate::heat::CountedCalls;
 use crate::metrics::Metrics;
-use crate::spans;
+use crate::send_once::send;
 
 /// The mean of the first pause before a throttled shard is retried; it doubles with each further
 /// retry. A partition refills within a second, and half of a shard's share is available soon.
@@ -40,6 +40,8 @@ pub(crate) struct Sender<'a> {
     pub(crate) beside_worker: bool,
     /// Where its calls are counted.
     pub(crate) counted: Option<CountedCalls<'a>>,
+    /// What sends the only call of a request that may be combined with others.
+    pub(crate) combining: Option<&'a Combining<'a>>,
 }
 
 impl Sender<'_> {
@@ -57,7 +59,11 @@ impl Sender<'_> {
         let mut mean = FIRST_PAUSE;
         let mut conflicts = if self.beside_worker { CONFLICTS } else { 0 };
         loop {
-            match send(self.store, self.pass, call.operation, call.body.clone()).await {
+            let answer = match self.combining {
+                None => send(self.store, self.pass, call.operation, call.body.clone()).await,
+                Some(combining) => Box::pin(combining.send(call.operation, call.body.clone())).await,
+            };
+            match answer {
                 Err(error)
                     if call.retry_throttled && error.is_throttled()
                         || conflicts > 0 && met_transaction(call.operation, &error) =>
@@ -77,39 +83,6 @@ impl Sender<'_> {
             }
         }
     }
-}
-
-/// Sends one physical call, if the request's pass allows it, and reports whether it was answered.
-pub(crate) async fn send(
-    store: &dyn Store,
-    pass: &Pass,
-    operation: Operation,
-    body: Bytes,
-) -> Result<Bytes, Error> {
-    let sending = pass.send(!operation.only_reads());
-    let bytes = body.len();
-    let call = spans::physical_call(operation, store.call_if(operation, body, &sending));
-    let answer = blocking::run_future(bytes, call).await;
-    sending.answered(&answer);
-    answer
-}
-
-/// [`send`] of a client's request that may ask what it costs, and is sent as it is otherwise. Adds
-/// what it cost.
-pub(crate) async fn send_counted(
-    store: &dyn Store,
-    pass: &Pass,
-    drawn: DrawnRequest,
-    operation: Operation,
-    body: Bytes,
-    figures: &mut Vec<Bytes>,
-) -> Result<Bytes, Error> {
-    let asked = drawn.asking(operation, body);
-    let answer = send(store, pass, operation, asked.body.clone()).await;
-    let bytes = answer.as_ref().map_or(0, Bytes::len);
-    let (answer, told) = blocking::run(bytes, || asked.answered(answer));
-    figures.extend(told);
-    answer
 }
 
 fn nanos(pause: Duration) -> u64 {

@@ -16,10 +16,12 @@ use heatsink_route::Answer;
 use heatsink_store::Store;
 
 use crate::budget::Budget;
+use crate::combine::Combiner;
 use crate::heat::{Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::metrics::Metrics;
 use crate::planner::Planner;
+use crate::reads::Reads;
 use crate::rights::{self, Rights};
 use crate::sent::Sent;
 use crate::stages::Stages;
@@ -43,8 +45,11 @@ impl Service {
         limits: Limits,
         region: &str,
     ) -> Self {
+        let budget = Budget::new(&limits, env.clone());
         let stages = Stages {
-            budget: Budget::new(&limits, env.clone()),
+            combiner: Combiner::new(&budget),
+            reads: Arc::new(Reads::new(limits.memory, &budget)),
+            budget,
             heat: Arc::new(Heat::new(&*env)),
             planner: Arc::new(Planner::new(store, control, env)),
             limits,
@@ -83,6 +88,11 @@ impl Service {
     /// What counts its requests by key.
     pub(crate) fn heat(&self) -> &Arc<Heat> {
         &self.stages.heat
+    }
+
+    /// Its reads that need not be sent.
+    pub(crate) fn reads(&self) -> &Arc<Reads> {
+        &self.stages.reads
     }
 
     /// What all requests may hold together.

@@ -10,20 +10,23 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_access::Caller;
 use heatsink_control::{Pass, Prepared};
-use heatsink_dynamo::{Code, Error, Operation, Outcome, memory_estimate};
+use heatsink_dynamo::{Code, Error, Operation, memory_estimate};
 use heatsink_layout::{LayoutSource, Table};
 use heatsink_route::{Answer, Plan, name_rules};
 
 use crate::budget::{Budget, Share, Stage, UNCOUNTED};
+use crate::combine::{Combiner, Combining, given_up};
 use crate::execute::Executor;
 use crate::heat::{CountedCalls, DrawnRequest, Figures, Heat};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::metrics::Metrics;
 use crate::planner::{Planned, Planner};
+use crate::reads::{Entered, Lead, Reads};
 use crate::rights::Rights;
-use crate::send::{Sender, send, send_counted};
+use crate::send::Sender;
+use crate::send_once::{send, send_counted};
 use crate::sent::Sent;
-use crate::{Limits, blocking, spans};
+use crate::{Limits, blocking, shared_calls, spans};
 
 /// What the stages of all requests work with.
 pub(crate) struct Stages {
@@ -34,6 +37,8 @@ pub(crate) struct Stages {
     pub(crate) item_sizes: ItemSizeMonitor,
     pub(crate) heat: Arc<Heat>,
     pub(crate) rights: Rights,
+    pub(crate) combiner: Combiner,
+    pub(crate) reads: Arc<Reads>,
 }
 
 impl Stages {
@@ -82,8 +87,14 @@ impl Stages {
         };
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
-        // From here on its client cannot be told any more that nothing was done.
-        if !sent.begin() {
+        let shares = pass.shares_calls();
+        let combining = match shares {
+            false => None,
+            true => self.combining(operation, &body, &plan, &pass, sent).map(Box::new),
+        };
+        // From here on its client cannot be told any more that nothing was done. A write that may
+        // wait for others of its item begins in its turn.
+        if combining.is_none() && !sent.begin() {
             return Err(given_up());
         }
         let kind = self.metrics.planned(&plan);
@@ -93,11 +104,22 @@ impl Stages {
 
         // Execute. The only stage that sends, and each call asks the pass right before its first
         // byte.
+        // A read may be answered without being sent: it costs nothing, and is not counted.
+        let read = match shares {
+            false => None,
+            true => Box::pin(self.read(operation, &body, &pass)).await,
+        };
+        let (lead, answered) = match read {
+            None => (None, None),
+            Some(Ok(lead)) => (Some(lead), None),
+            Some(Err(answer)) => (None, Some(Box::new(answer))),
+        };
         // A request that is counted is drawn before, so that the store can be asked what it costs.
-        let drawn = self.heat.draw(operation, begun);
+        let drawn = if answered.is_some() { None } else { self.heat.draw(operation, begun) };
         let mut figures = Vec::new();
         let answer = match plan {
-            Plan::Forward { operation, body, .. } => {
+            _ if let Some(answer) = answered => *answer,
+            Plan::Forward { operation, body, .. } if combining.is_none() => {
                 let answer = match drawn.filter(|drawn| drawn.is_asked(operation)) {
                     None => send(&*self.planner.store, &pass, operation, body).await,
                     // Apart, so that the future of a request that does not ask stays small.
@@ -114,15 +136,25 @@ impl Stages {
                 drop(reading);
                 let of_calls = Figures::default();
                 let counted = drawn.map(|drawn| (drawn, &of_calls));
-                let answer = Box::pin(self.execute(plan, &pass, share, counted, &names)).await;
+                let through = (&pass, combining.as_deref());
+                let answer = Box::pin(self.execute(plan, through, share, counted, &names)).await;
                 figures = of_calls.all();
                 answer
             }
         };
 
+        drop(combining);
+
         // Deliver. After all calls: an answer counts only if the lease held while they were sent.
         // Then the pass ends, for which changes of layouts wait.
         let answer = pass.deliver(answer);
+        if let Some(lead) = lead {
+            lead.answered(&answer);
+        }
+        // Before the client learns of it. By the rules of now: reads may go by later ones than a write.
+        if !operation.only_reads() && self.planner.control.shares_calls() {
+            shared_calls::wrote(&self.planner.control, &self.reads, (operation, &body), &names, &pass);
+        }
         drop(pass);
 
         // Observe. After the pass, so that no layout waits for figures.
@@ -149,11 +181,48 @@ impl Stages {
         }
     }
 
+    /// How a read goes that may be one with others: it leads, or has its answer. `None` of others.
+    async fn read(
+        &self,
+        operation: Operation,
+        body: &Bytes,
+        pass: &Pass,
+    ) -> Option<Result<Box<Lead<'_>>, Result<Answer, Error>>> {
+        let Planner { control, env, .. } = &*self.planner;
+        let (id, place, ways) = shared_calls::read(control, &self.reads, operation, body, pass)?;
+        loop {
+            match self.reads.enter(id.clone(), place, ways, env.now()) {
+                Entered::Leads(lead) => return Some(Ok(Box::new(lead))),
+                Entered::Has(answer) => return Some(Err(Ok(answer))),
+                Entered::Waits(told) => {
+                    // Without an answer who led has gone.
+                    if let Ok(answer) = told.await {
+                        return Some(Err(answer));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What sends the one call of a write that its rule lets be combined with others of its item.
+    fn combining<'a>(
+        &'a self,
+        operation: Operation,
+        body: &[u8],
+        plan: &Plan,
+        pass: &'a Pass,
+        sent: &'a Sent,
+    ) -> Option<Combining<'a>> {
+        let key = shared_calls::write(&self.planner.control, operation, body, plan, pass)?;
+        let (combiner, store) = (&self.combiner, &*self.planner.store);
+        Some(Combining { combiner, store, pass, sent, key })
+    }
+
     /// Carries out a plan of several calls.
     async fn execute(
         &self,
         plan: Plan,
-        pass: &Pass,
+        (pass, combining): (&Pass, Option<&Combining<'_>>),
         share: Share,
         counted: Option<(DrawnRequest, &Figures)>,
         names: &[Cow<'_, str>],
@@ -173,6 +242,7 @@ impl Stages {
             deadline,
             beside_worker: names.iter().any(|name| view.table(name).is_some_and(works)),
             counted,
+            combining,
         };
         Executor { sender, cost: self.limits.cost }.run(plan, share).await
     }
@@ -190,9 +260,4 @@ impl Stages {
         self.heat.forget(names);
         self.rights.forget(names);
     }
-}
-
-/// For a request whose client was told so already.
-fn given_up() -> Error {
-    Error::unavailable("The request was given up before anything of it was sent", Outcome::NotDone)
 }

@@ -24,12 +24,15 @@ use crate::heat::{Heat, HeatView};
 use crate::partitions::Partitions;
 use crate::placed::Placed;
 use crate::planner::Planner;
+use crate::reads::Reads;
+use crate::shared_calls::explained;
 
 /// Tells operators how a gateway does.
 pub struct Status {
     planner: Arc<Planner>,
     heat: Arc<Heat>,
     budget: Arc<Budget>,
+    reads: Arc<Reads>,
     stopping: Arc<AtomicBool>,
     shown: Shown,
 }
@@ -62,6 +65,7 @@ impl Status {
             planner: Arc::clone(service.planner()),
             heat: Arc::clone(service.heat()),
             budget: Arc::clone(service.budget()),
+            reads: Arc::clone(service.reads()),
             stopping: Arc::clone(service.stopping()),
             shown,
         }
@@ -150,7 +154,7 @@ impl Status {
     pub fn explain<'a>(&'a self, operation: Operation, body: &'a Bytes) -> BoxFuture<'a, Explanation> {
         async move {
             match self.planner.plan(operation, body).await {
-                Ok(planned) => planned.plan.explain(),
+                Ok(planned) => explained(&self.planner.control, &planned, &self.reads, operation, body),
                 Err(error) => Explanation::refused(&error),
             }
         }

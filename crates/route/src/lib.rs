@@ -12,13 +12,15 @@
 //! cursor holds), `layout_cursor` (cursors that say a layout), `identity` (which item something is
 //! of), `fragments` (physical keys of an item; what counters write to theirs), `moving_item`,
 //! `context` (what one planning knows and learns), `learned` and `shared` (what all plans of one
-//! router share). Keys that move pass through `moving`.
+//! router share). Keys that move pass through `moving`. Beside them `combine`: physical writes of one
+//! item as one.
 
 mod answer;
 mod assigned;
 mod calls;
 mod capacity;
 mod collection;
+pub mod combine;
 mod context;
 mod counter;
 mod cursor;

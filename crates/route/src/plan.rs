@@ -34,6 +34,11 @@ pub trait Planned: Send + Sync {
 
     /// Says what it would do. Needs no store.
     fn explain(&self) -> Explanation;
+
+    /// Whether it is one call, whatever is answered.
+    fn is_one_call(&self) -> bool {
+        false
+    }
 }
 
 impl Plan {
@@ -45,6 +50,15 @@ impl Plan {
         match self {
             Plan::Forward { operation, body, .. } => Box::pin(one_call(calls, operation, body, None)),
             Plan::Single(planned) | Plan::Scatter(planned) => planned.run(calls),
+        }
+    }
+
+    /// Whether it is one call, whatever is answered: of one item, at rest.
+    pub fn is_one_call(&self) -> bool {
+        match self {
+            Plan::Forward { .. } => true,
+            Plan::Single(planned) => planned.is_one_call(),
+            Plan::Scatter(_) => false,
         }
     }
 

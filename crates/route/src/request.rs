@@ -50,6 +50,11 @@ impl<'a> Request<'a> {
         (*value != b"null").then_some(*value)
     }
 
+    /// The names of its members.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|(name, _)| &**name)
+    }
+
     /// Whether it has one of these members.
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
         self.members.iter().any(|(found, _)| names.contains(&&**found))

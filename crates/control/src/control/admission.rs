@@ -47,8 +47,11 @@ impl Control {
                 Box::pin(self.ensure()).await?;
                 continue;
             }
-            let mut pass = Pass::new(Arc::clone(fence.lease()));
-            if rules.load().is_empty() && fence.sees_no_registry() {
+            let rules = rules.load();
+            let mut pass = Pass::new(Arc::clone(fence.lease())).sharing_calls(rules.shares_calls());
+            let none = rules.is_empty() && fence.sees_no_registry();
+            drop(rules);
+            if none {
                 if !unsharded.know(names, now) {
                     // A pass held meanwhile would delay a change.
                     Box::pin(unsharded.look(registry, names)).await?;

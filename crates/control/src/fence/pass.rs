@@ -28,6 +28,8 @@ pub struct Pass {
     leased: bool,
     /// Whether the request depends on a key about to move; `None` where no key of its tables is.
     depends_on_moving: Option<Arc<AtomicBool>>,
+    /// Whether the rules let calls of several requests become one.
+    shares_calls: bool,
 }
 
 impl fmt::Debug for Pass {
@@ -46,7 +48,18 @@ impl Pass {
             missing: None,
             leased: true,
             depends_on_moving: None,
+            shares_calls: false,
         }
+    }
+
+    /// Notes whether the rules let calls of several requests become one.
+    pub(crate) fn sharing_calls(self, shares_calls: bool) -> Self {
+        Pass { shares_calls, ..self }
+    }
+
+    /// Whether a call of the request may become one with those of others: some rule lets calls.
+    pub fn shares_calls(&self) -> bool {
+        self.shares_calls
     }
 
     /// For calls outside a gateway: it always holds.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use heatsink_layout::{By, Consistency, Glob, PhysicalKeys, Strategy};
 
-use super::rule::{Rule, Spread};
+use super::rule::{Rule, SharedCalls, Spread};
 
 pub(super) struct Keys<'a>(pub &'a Glob);
 pub(super) struct Tables<'a>(pub &'a Glob);
@@ -35,9 +35,13 @@ impl fmt::Display for Rule {
         match &self.index {
             // Its values are spread by the primary key, which a table without a sort key has too.
             Some(_) if self.table.is_any() => f.write_str("every table: "),
+            None if self.table.is_any() && self.spread == Spread::Whole => f.write_str("every table: "),
             _ => write!(f, "{}: ", Tables(&self.table)),
         }?;
-        let Spread::Sharded { layout, part_of } = &self.spread else { return f.write_str("not spread") };
+        let Spread::Sharded { layout, part_of } = &self.spread else {
+            f.write_str("not spread")?;
+            return self.shared_calls.fmt(f);
+        };
         if let Some(index) = &self.index {
             return write!(
                 f,
@@ -79,6 +83,25 @@ impl fmt::Display for Rule {
         }
         if self.reads.partial {
             f.write_str("; a Query is answered without shards that cannot be read")?;
+        }
+        self.shared_calls.fmt(f)
+    }
+}
+
+impl fmt::Display for SharedCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.combine, self.combine_streams) {
+            (false, _) => {}
+            (true, false) => {
+                f.write_str("; writes of an item are combined, unless the table has a stream")?
+            }
+            (true, true) => f.write_str("; writes of an item are combined")?,
+        }
+        if self.coalesce {
+            f.write_str("; identical reads become one")?;
+        }
+        if let Some(age) = self.cache_max_age_ms {
+            write!(f, "; an answer is given again for {age} ms")?;
         }
         Ok(())
     }

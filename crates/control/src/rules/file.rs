@@ -115,6 +115,23 @@ pub(crate) struct Rule {
     /// which answers with the other shards and says so in the header x-heatsink-partial.
     #[schemars(with = "Option<OnShardError>")]
     pub on_shard_error: Option<Spanned<OnShardError>>,
+    /// Whether writes of an item that come while one of it is under way at this gateway go as one
+    /// when it returns. Default: false. Not recorded: it can be changed at any time.
+    #[schemars(with = "Option<bool>")]
+    pub combine: Option<Spanned<bool>>,
+    /// Whether they do also in a table with a stream, which then shows fewer records. Default:
+    /// false.
+    #[schemars(with = "Option<bool>")]
+    pub combine_streams: Option<Spanned<bool>>,
+    /// Whether eventually consistent reads that are identical become one while it is under way at
+    /// this gateway. Default: false. Not recorded: it can be changed at any time.
+    #[schemars(with = "Option<bool>")]
+    pub coalesce: Option<Spanned<bool>>,
+    /// For so many milliseconds the answer to an eventually consistent read is given again, unless
+    /// its key is written to through this gateway; and identical reads become one. Default: not at
+    /// all. Not recorded: it can be changed at any time.
+    #[schemars(with = "Option<u16>", range(min = 1, max = 10_000))]
+    pub cache_max_age_ms: Option<Spanned<u16>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,6 +18,7 @@ mod limits;
 mod numbers;
 mod read;
 mod rule;
+mod shared_calls;
 mod webhook;
 
 use std::sync::Arc;
@@ -35,7 +36,7 @@ pub use index::attribute_to_spread;
 pub use limits::ClientLimits;
 pub use numbers::MAX_SHARDS;
 pub use read::MAX_COUNTER_SHARDS;
-pub use rule::{Rule, Spread};
+pub use rule::{Rule, SharedCalls, Spread};
 pub use webhook::WebhookSettings;
 
 pub use automatic::{Automatic, Mode};
@@ -55,6 +56,8 @@ pub struct Rules {
     clients: Vec<ClientSettings>,
     limits: ClientLimits,
     webhook: Option<WebhookSettings>,
+    /// Whether any rule lets calls become one.
+    shares_calls: bool,
 }
 
 /// The layout that the rules demand for one table.
@@ -126,7 +129,8 @@ impl Rules {
         }
         let limits = limits::limits(raw.limits, &fault)?;
         let webhook = webhook::webhook(file, raw.webhook, &fault)?;
-        Ok(Rules { rules, finder, fence, automatic, clients, limits, webhook })
+        let shares_calls = rules.iter().any(|rule| !rule.shared_calls.is_none());
+        Ok(Rules { rules, finder, fence, automatic, clients, limits, webhook, shares_calls })
     }
 
     /// The rules, in order.
@@ -196,6 +200,16 @@ impl Rules {
 
     /// How reads of a logical key are gathered.
     pub fn reads(&self, schema: &TableSchema, key: &[u8]) -> Reads {
+        self.of_key(schema, key).map_or_else(Reads::default, |rule| rule.reads)
+    }
+
+    /// Whether any rule lets calls become one.
+    pub fn shares_calls(&self) -> bool {
+        self.shares_calls
+    }
+
+    /// The rule that holds for a logical key of the table itself.
+    pub fn of_key(&self, schema: &TableSchema, key: &[u8]) -> Option<&Rule> {
         let applies = |rule: &&Rule| {
             rule.index.is_none()
                 && rule.table.matches(schema.name.as_bytes())
@@ -203,8 +217,32 @@ impl Rules {
                 && rule.fits(schema).is_ok()
         };
         let named = self.finder.named(schema.name.as_bytes(), key);
-        let mut rules = named.into_iter().filter_map(|at| self.rules.get(at));
-        rules.find(applies).map_or_else(Reads::default, |rule| rule.reads)
+        named.into_iter().filter_map(|at| self.rules.get(at)).find(applies)
+    }
+
+    /// What an operator has to know who lets writes of a table with a stream become one.
+    pub(crate) fn of_stream(&self, schema: &TableSchema) -> Vec<String> {
+        let named = self.finder.of_table(schema.name.as_bytes());
+        let rules = named.into_iter().filter_map(|at| self.rules.get(at));
+        let combines = |rule: &&Rule| {
+            rule.shared_calls.combine
+                && rule.table.matches(schema.name.as_bytes())
+                && rule.fits(schema).is_ok()
+        };
+        let warning = |rule: &Rule| {
+            let Rule { number, line, shared_calls, .. } = rule;
+            let what = match shared_calls.combine_streams {
+                true => "it shows one record for all writes that go as one",
+                false => {
+                    "its writes are not combined. With combine_streams = true they are, and it shows one record for all that go as one"
+                }
+            };
+            format!(
+                "rule {number} (line {line}) has combine = true, and table {} has a stream: {what}",
+                schema.name
+            )
+        };
+        rules.filter(combines).map(warning).collect()
     }
 
     /// The rules that name a table, by their numbers; with the reason if a rule cannot hold for it.

@@ -14,7 +14,7 @@ use super::file::{
 };
 use super::numbers::MAX_SHARDS;
 use super::rule::{Rule, Spread};
-use super::{RulesError, hash};
+use super::{RulesError, hash, shared_calls};
 
 /// Checks rule `number` of a file.
 pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) -> Result<Rule, RulesError> {
@@ -38,6 +38,7 @@ pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) ->
         return Err(fault(span, "expected a glob, found an empty text, which no key can be".to_owned()));
     }
     meaningless(&raw, fault)?;
+    let shared_calls = shared_calls::of(&raw, fault)?;
     let index = raw.index.clone().map(Spanned::into_inner);
     let keys = Glob::new(raw.keys.as_ref().map_or("*", |keys| keys.get_ref()));
     let table = Glob::new(raw.table.get_ref());
@@ -72,6 +73,7 @@ pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) ->
         spread,
         reads: Reads { consistency, partial },
         physical_keys,
+        shared_calls,
     })
 }
 

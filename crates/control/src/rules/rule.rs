@@ -22,6 +22,29 @@ pub struct Rule {
     pub reads: Reads,
     /// What becomes of client keys that look like physical keys, where the rule says so.
     pub physical_keys: Option<PhysicalKeys>,
+    /// Which calls for those keys become one.
+    pub shared_calls: SharedCalls,
+}
+
+/// Which calls of several requests become one. Never on record: what is stored does not depend on
+/// it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedCalls {
+    /// Whether writes of one item do.
+    pub combine: bool,
+    /// Whether they do in a table with a stream, too.
+    pub combine_streams: bool,
+    /// Whether identical reads do.
+    pub coalesce: bool,
+    /// For how many milliseconds an answer to one is given again.
+    pub cache_max_age_ms: Option<u16>,
+}
+
+impl SharedCalls {
+    /// Whether there are none.
+    pub fn is_none(self) -> bool {
+        self == SharedCalls::default()
+    }
 }
 
 /// What a rule does with a key.

@@ -161,7 +161,7 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),
         (
             rule("colour = 1"),
-            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `attributes`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `hex_digits`, `physical_keys`, `on_shard_error`",
+            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `attributes`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `hex_digits`, `physical_keys`, `on_shard_error`, `combine`, `combine_streams`, `coalesce`, `cache_max_age_ms`",
         ),
         (
             rule("keys = 4\nstrategy = \"none\""),
@@ -244,6 +244,62 @@ fn counters_say_what_they_sum_and_what_they_cannot_be() {
         let message = refused(fields);
         assert!(message.contains(words), "{fields}: {message}");
     }
+}
+
+#[test]
+fn which_calls_become_one_is_said_by_the_rule_of_their_key() {
+    let text = "[[rule]]\ntable = \"Votes\"\nkeys = \"a*\"\nstrategy = \"none\"\ncombine = true\n\
+        [[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 2\ncombine = true\ncombine_streams = true\n\
+        [[rule]]\ntable = \"*\"\nkeys = \"b*\"\nstrategy = \"none\"\ncoalesce = true\ncache_max_age_ms = 100\n";
+    let rules = rules(text);
+    assert!(rules.shares_calls());
+    let combines = |table: &TableSchema, key: &[u8]| {
+        rules.of_key(table, key).map(|rule| (rule.shared_calls.combine, rule.shared_calls.combine_streams))
+    };
+    // A table without sort key has no rule but the first and the last.
+    let votes = schema("Votes", KeyType::S, None);
+    assert_eq!(combines(&votes, b"a1"), Some((true, false)));
+    assert_eq!((combines(&votes, b"b1"), combines(&votes, b"c")), (Some((false, false)), None));
+    assert_eq!(combines(&schema("T", KeyType::S, Some(KeyType::S)), b"b1"), Some((true, true)));
+    let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();
+    assert!(shown[0].ends_with("not spread; writes of an item are combined, unless the table has a stream"));
+    assert!(shown[1].ends_with("; writes of an item are combined"), "{}", shown[1]);
+    let reads = "not spread; identical reads become one; an answer is given again for 100 ms";
+    assert!(shown[2].ends_with(reads), "{}", shown[2]);
+}
+
+#[test]
+fn calls_that_become_one_without_a_meaning_are_refused() {
+    let rule = "[[rule]]\ntable = \"T\"\n";
+    for (fields, words) in [
+        (
+            "strategy = \"counter\"\nattributes = [\"n\"]\nshards = 2\ncombine = true",
+            "whose writes go to many items",
+        ),
+        (
+            "strategy = \"calculated\"\nindex = \"i\"\nshards = 2\ncombine = true",
+            "has no meaning with `index`",
+        ),
+        (
+            "strategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"random\"\nshards = 2\ncombine = true",
+            "an item is looked for before it is written",
+        ),
+        ("strategy = \"none\"\ncombine_streams = true", "has no meaning without combine = true"),
+        ("strategy = \"none\"\ncombine = 1", "expected a boolean"),
+        (
+            "strategy = \"random\"\nshards = 2\nconsistency = \"strong\"\ncache_max_age_ms = 5",
+            "an answer from before is not of that moment",
+        ),
+        (
+            "strategy = \"calculated\"\nindex = \"i\"\nshards = 2\ncoalesce = true",
+            "only reads of the table itself",
+        ),
+        ("strategy = \"none\"\ncache_max_age_ms = 0", "from 1 to 10000, found 0"),
+    ] {
+        let error = Rules::read("rules", &format!("{rule}{fields}\n")).unwrap_err().to_string();
+        assert!(error.contains(words), "{fields}: {error}");
+    }
+    assert!(Rules::read("rules", &format!("{rule}strategy = \"none\"\ncombine = false\n")).is_ok());
 }
 
 #[test]

@@ -24,7 +24,8 @@ fn executor<'a>(
     metrics: &'a Metrics,
     deadline: MonotonicInstant,
 ) -> Executor<'a> {
-    let sender = Sender { store, pass, env, metrics, deadline, beside_worker: false, counted: None };
+    let sender =
+        Sender { store, pass, env, metrics, deadline, beside_worker: false, counted: None, combining: None };
     Executor { sender, cost: Cost::default() }
 }
 

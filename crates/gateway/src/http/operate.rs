@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_access::Caller;
-use heatsink_dynamo::{Code, Error, Operation, Outcome, json};
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_route::Answer;
 
 use super::deliver::Answered;
@@ -15,6 +15,7 @@ use super::door::Shared;
 use super::work::{Alone, Work};
 use crate::Service;
 use crate::budget::Held;
+use crate::only_reads::only_reads;
 use crate::sent::Sent;
 
 /// The answer of the service, within the time that a request has.
@@ -34,13 +35,13 @@ pub(super) async fn operate(
         return Err(Error::new(Code::ThrottlingException, message));
     };
     let read_only = only_reads(operation, &body);
+    let sent = Arc::new(Sent::default());
     let alone = if read_only {
         Alone::Ends(counts.reads_cancelled.clone())
     } else {
-        Alone::GoesOn(counts.writes_alone.clone())
+        Alone::GoesOn(counts.writes_alone.clone(), Arc::clone(&sent))
     };
     let service = Arc::clone(service);
-    let sent = Arc::new(Sent::default());
     let sends = Arc::clone(&sent);
     let work = async move {
         let answer = service.call_until(operation, body, &sends, caller.as_ref()).await;
@@ -68,15 +69,4 @@ pub(super) async fn operate(
             Err(Error::unavailable(message, Outcome::Unknown))
         }
     }
-}
-
-/// Whether a request changes nothing, so that it may be cancelled half-way. A SELECT statement
-/// changes nothing; batches and transactions of statements are not examined.
-fn only_reads(operation: Operation, body: &Bytes) -> bool {
-    let selects = || {
-        let statement = json::member(body, "Statement").ok().flatten();
-        let statement = statement.and_then(|statement| json::string(statement).ok()).unwrap_or_default();
-        statement.trim_start().get(..6).is_some_and(|verb| verb.eq_ignore_ascii_case("select"))
-    };
-    operation.only_reads() || operation == Operation::ExecuteStatement && selects()
 }

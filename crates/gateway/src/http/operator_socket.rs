@@ -189,7 +189,7 @@ impl OperatorSocket {
         let alone = match operation.only_reads() {
             true => Alone::Ends(self.counts.reads_cancelled.clone()),
             // A command that is killed leaves no write half done.
-            false => Alone::GoesOn(self.counts.writes_alone.clone()),
+            false => Alone::GoesOn(self.counts.writes_alone.clone(), Arc::default()),
         };
         let store = Arc::clone(store);
         let work = async move {

@@ -7,17 +7,20 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use metrics::Counter;
 use tokio::runtime::Handle;
 
+use crate::sent::Sent;
+
 /// What happens to work whose client has gone, and the gauge that counts it.
 pub(super) enum Alone {
     /// It is cancelled.
     Ends(Counter),
-    /// It continues in a task of its own.
-    GoesOn(Counter),
+    /// It continues in a task of its own, unless it only waits for its turn.
+    GoesOn(Counter, Arc<Sent>),
 }
 
 /// Work in progress.
@@ -53,7 +56,8 @@ impl<F: Future + Send + 'static> Drop for Work<F> {
         let Some(work) = self.work.take().filter(|_| self.begun) else { return };
         match &self.alone {
             Alone::Ends(count) => count.increment(1),
-            Alone::GoesOn(count) => {
+            Alone::GoesOn(_, sent) if sent.withdraw() => {}
+            Alone::GoesOn(count, _) => {
                 count.increment(1);
                 // Without a runtime the process is ending, and its stores with it.
                 if let Ok(runtime) = Handle::try_current() {

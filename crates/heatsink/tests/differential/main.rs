@@ -45,6 +45,7 @@ mod physical;
 mod recorded;
 mod replay;
 mod schema;
+mod shared_calls;
 mod shrink;
 mod stepping;
 mod strategies;

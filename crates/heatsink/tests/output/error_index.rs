@@ -45,6 +45,21 @@ const RETRYABLE: &[Entry] = &[
         "Repeat it. Look for a layout change or an overload.",
     ),
     (
+        "whose request ended before its answer",
+        "Combined writes were cut off. They may have taken effect.",
+        "As for a lost answer.",
+    ),
+    (
+        "has too many digits to be told",
+        "A combined update was done; its number is too long.",
+        "Read the item.",
+    ),
+    (
+        "wait for one that is under way; nothing was written",
+        "Too many writes of one item wait (`combine`).",
+        "Repeat it. If it lasts, the store is slow.",
+    ),
+    (
         "and writes to it wait for a moment",
         "A key is cut over to other shards.",
         "Repeat it. If it lasts for a minute: [a change that hangs](../how-to/recover.md#a-change-that-hangs).",

@@ -128,7 +128,12 @@ impl Stage {
     fn draw(world: Rc<World>, seed: u64) -> Stage {
         let mut rng = Rng::with_seed(seed.wrapping_add(0x5e_5ade));
         let ruled = rng.bool();
-        let rules = format!("{}{FENCE}", if ruled { OWN } else { "rule = []\n" });
+        // Of every second seed with rules, writes of an item that come together go as one.
+        let combines = if seed.is_multiple_of(2) { "combine = true\n" } else { "" };
+        let rules = match ruled {
+            true => format!("{OWN}{combines}{FENCE}"),
+            false => format!("rule = []\n{FENCE}"),
+        };
         let latest = Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)]);
         let spared = rng.bool();
         let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };

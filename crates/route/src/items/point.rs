@@ -85,6 +85,10 @@ impl Planned for Point {
         Box::pin(one_call(calls, operation, body, finish))
     }
 
+    fn is_one_call(&self) -> bool {
+        true
+    }
+
     fn explain(&self) -> Explanation {
         let mut call = CallExplanation::new(self.operation, &self.body);
         let partition = &self.table.key.partition;

@@ -9,7 +9,7 @@ use metrics::{describe_counter, describe_gauge, describe_histogram};
 /// Name, labels, meaning.
 type Metric = (&'static str, &'static str, &'static str);
 
-const COUNTERS: [Metric; 30] = [
+const COUNTERS: [Metric; 33] = [
     ("heatsink_requests_total", "operation, outcome", "Requests answered."),
     (
         "heatsink_plans_total",
@@ -20,6 +20,13 @@ const COUNTERS: [Metric; 30] = [
         "heatsink_throttled_shard_retries_total",
         "",
         "Physical calls sent again because the store throttled one shard, or a transaction was in the way.",
+    ),
+    ("heatsink_combined_calls_total", "", "Calls that stood for several writes of one item."),
+    ("heatsink_combined_writes_total", "", "Clients' writes that went in such calls."),
+    (
+        "heatsink_reads_saved_total",
+        "how",
+        "Reads that were not sent: coalesced with one under way, or cached.",
     ),
     ("heatsink_partial_answers_total", "", "Answers that leave out a shard which could not be read."),
     ("heatsink_too_costly_requests_total", "", "Requests refused because they need too much of the store."),
