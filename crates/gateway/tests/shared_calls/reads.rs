@@ -12,8 +12,6 @@ use super::writes::{Call, add, key};
 
 const COALESCE: &str = "[[rule]]\ntable = \"*\"\nstrategy = \"none\"\ncoalesce = true\n";
 const CACHE: &str = "[[rule]]\ntable = \"*\"\nstrategy = \"none\"\ncache_max_age_ms = 10000\n";
-const BOTH: &str =
-    "[[rule]]\ntable = \"*\"\nstrategy = \"none\"\ncoalesce = true\ncache_max_age_ms = 10000\n";
 
 fn get() -> Call {
     (Operation::GetItem, json!({ "TableName": "Votes", "Key": key() }))
