@@ -204,7 +204,9 @@ impl Registry {
             _ => {
                 let records = self.all_key_records(record).await?;
                 let keys = records.into_iter().map(KeyRecord::recorded);
-                Ok(Arc::new(KeyLayouts::new(record.keys, keys)))
+                // Without a key on record positions of before are refused anyway.
+                let forgotten = if record.keys == 0 { 0 } else { record.forgotten };
+                Ok(Arc::new(KeyLayouts::new(record.keys, keys).forgotten(forgotten)))
             }
         }
     }

@@ -72,6 +72,9 @@ pub struct Record {
     /// The version that this record had when a record of a single key was last written or taken
     /// off; 0 where no key has one.
     pub keys: u64,
+    /// The version that this record had when records of keys were last taken off; 0 where
+    /// none were, and in records of older builds.
+    pub forgotten: u64,
     /// Which keys have records. `None` where none has, and in records that older builds have
     /// written since.
     pub tally: Option<Tally>,
@@ -219,7 +222,8 @@ fn are_of_rules(layouts: &TableLayouts) -> bool {
 impl Record {
     /// Whether another record of the table says the same of all but records of single keys.
     pub fn says_as(&self, other: &Record) -> bool {
-        let but_keys = |record: &Record| Record { version: 0, keys: 0, tally: None, ..record.clone() };
+        let but_keys =
+            |record: &Record| Record { version: 0, keys: 0, forgotten: 0, tally: None, ..record.clone() };
         but_keys(self) == but_keys(other)
     }
 
@@ -242,6 +246,9 @@ impl Record {
         }
         if self.form() != FORM && (self.form() != FORM_OF_NUMBERS || self.keys > 0) {
             item["keys"] = json!({ "N": self.keys.to_string() });
+        }
+        if self.forgotten > 0 {
+            item["forgotten"] = json!({ "N": self.forgotten.to_string() });
         }
         if let Some(tally) = self.tally.filter(|_| self.form() != FORM) {
             item["key_count"] = json!({ "N": tally.count.to_string() });
@@ -323,6 +330,7 @@ impl Record {
                 made: number("made"),
                 adopted: item["adopted"]["BOOL"].as_bool().unwrap_or(true),
                 keys: keys?,
+                forgotten: number("forgotten").unwrap_or_default(),
                 tally: number("key_count").and_then(|count| Tally::read(count, text("key_sum"))),
                 values: values()?,
                 numbers,

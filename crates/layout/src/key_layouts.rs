@@ -93,6 +93,8 @@ pub struct KeyLayouts {
     /// The newest [`RecordedKey::since`].
     newest: u64,
     begin: u64,
+    /// The newest change after which records of keys were taken off while others stayed; 0 if none.
+    forgotten: u64,
     has_moved: bool,
     changes: bool,
     narrows: bool,
@@ -147,12 +149,26 @@ impl KeyLayouts {
             moving,
             newest,
             begin,
+            forgotten: 0,
             has_moved,
             changes,
             narrows,
             counter_attributes,
             by_key,
         }
+    }
+
+    /// The same, of a table whose record had that version when records of other keys were last taken
+    /// off it; 0 if none were.
+    #[must_use]
+    pub fn forgotten(self, forgotten: u64) -> Self {
+        KeyLayouts { forgotten, ..self }
+    }
+
+    /// Whether a key may have left the record that had changed by then: a Scan that has left its
+    /// items out would not find it at its end.
+    pub fn has_forgotten(&self, since: u64) -> bool {
+        since < self.forgotten
     }
 
     /// The version that the table's record had; 0 for a table that never had a recorded key.
@@ -204,7 +220,7 @@ impl KeyLayouts {
     /// without recorded keys. Records are not read at one moment: some may show a later change,
     /// whose number is then higher.
     pub fn newest(&self) -> u64 {
-        self.newest.min(self.version)
+        self.newest.min(self.version).max(self.forgotten)
     }
 
     /// What a Scan that begins now takes for the newest change. Of a key that has changed so lately

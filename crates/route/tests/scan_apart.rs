@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use common::{Fixed, json, run};
-use heatsink_dynamo::Operation;
+use heatsink_dynamo::{Code, Operation};
 use heatsink_layout::{
     By, Hash, InForce, KeyLayouts, Layout, LayoutSource, Moving, Phase, RecordedKey, Strategy, Table,
 };
@@ -22,9 +22,14 @@ fn key(number: usize) -> String {
     format!("k{number:02}")
 }
 
-/// Its keys `k00`, `k01` and so on move from one shard to two.
+/// Its keys `k00`, `k01` and so on move from one shard to two, since the third version. Records of
+/// others were last taken off in that version.
 #[derive(Clone)]
-struct Moves;
+struct Moves {
+    forgotten: u64,
+}
+
+const MOVES: Moves = Moves { forgotten: 0 };
 
 impl LayoutSource for Moves {
     fn table(&self, name: &str) -> Option<Arc<Table>> {
@@ -32,9 +37,10 @@ impl LayoutSource for Moves {
         let recorded = |number| {
             let key = key(number).into_bytes();
             let in_force = self.in_force(&table, &key);
-            (key, RecordedKey { in_force, reserved: 2, since: 1, settled: false })
+            (key, RecordedKey { in_force, reserved: 2, since: 3, settled: false })
         };
-        let keys = Arc::new(KeyLayouts::new(1, (0..KEYS).map(recorded)));
+        let keys = KeyLayouts::new(9, (0..KEYS).map(recorded)).forgotten(self.forgotten);
+        let keys = Arc::new(keys);
         Some(Arc::new(Arc::into_inner(table)?.with_key_layouts(keys)))
     }
 
@@ -62,7 +68,7 @@ impl LayoutSource for Moves {
 fn pages(size: Option<usize>, others: usize) -> Vec<Vec<String>> {
     let (mut pages, mut body) = (Vec::new(), value!({ "TableName": "Tab" }));
     loop {
-        let plan = Router::new().plan(Operation::Scan, &Bytes::from(body.to_string()), &Moves).unwrap();
+        let plan = Router::new().plan(Operation::Scan, &Bytes::from(body.to_string()), &MOVES).unwrap();
         let mut read: Vec<String> = Vec::new();
         let answer = run(plan, |operation, body| {
             let mut items = Vec::new();
@@ -123,7 +129,7 @@ fn a_page_holds_a_megabyte_of_their_items_and_others() {
 
 #[test]
 fn a_page_of_the_store_that_holds_only_their_items_is_a_page() {
-    let plan = Router::new().plan(Operation::Scan, &Bytes::from_static(br#"{"TableName":"Tab"}"#), &Moves);
+    let plan = Router::new().plan(Operation::Scan, &Bytes::from_static(br#"{"TableName":"Tab"}"#), &MOVES);
     let mut calls = 0;
     let answer = run(plan.unwrap(), |_, _| {
         calls += 1;
@@ -140,4 +146,28 @@ fn a_page_of_the_store_that_holds_only_their_items_is_a_page() {
     let last = &answer["LastEvaluatedKey"];
     let said = last["heatsink:layout"]["S"].as_str().unwrap();
     assert_eq!(last["pk"]["S"], format!("heatsink:layout={said};{}", key(0)));
+}
+
+#[test]
+fn a_scan_that_has_left_out_a_key_begins_again_once_records_were_taken_off() {
+    let page = |moves: &Moves, start: Option<&Value>| {
+        let mut body = value!({ "TableName": "Tab" });
+        start.into_iter().for_each(|start| body["ExclusiveStartKey"] = start.clone());
+        let plan = Router::new().plan(Operation::Scan, &Bytes::from(body.to_string()), moves)?;
+        let answer = run(plan, |_, _| {
+            let item = value!({ "pk": { "S": "other" }, "sk": { "S": "s" } });
+            Ok(Bytes::from(
+                value!({ "Items": [item], "Count": 1, "ScannedCount": 1, "LastEvaluatedKey": item })
+                    .to_string(),
+            ))
+        });
+        answer.map(|answer| json(&answer)["LastEvaluatedKey"].clone())
+    };
+    let before = page(&MOVES, None).unwrap();
+    page(&MOVES, Some(&before)).unwrap();
+    let after = Moves { forgotten: 5 };
+    let refused = page(&after, Some(&before)).unwrap_err();
+    assert_eq!(refused.code, Code::ValidationException, "{refused}");
+    let begun = page(&after, None).unwrap();
+    page(&after, Some(&begun)).unwrap();
 }

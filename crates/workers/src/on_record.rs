@@ -32,7 +32,7 @@ pub(crate) async fn write(registry: &Registry, from: &Record, state: State) -> R
 /// The error of a run whose record was changed by another process.
 pub(crate) fn taken_over(table: &str) -> WorkerError {
     WorkerError::Busy(format!(
-        "Another run of `heatsink adopt {table}` or `heatsink reshard`, or a gateway, changed the registry's record of table {table} meanwhile"
+        "Another run of `heatsink adopt {table}` or `heatsink reshard`, or a gateway, changed the registry's record of table {table} meanwhile. Run this again"
     ))
 }
 

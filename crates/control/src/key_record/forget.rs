@@ -37,7 +37,7 @@ impl Registry {
         let version = table.version + 1;
         let (keys, tally) = if tally.count == 0 { (0, None) } else { (version, Some(tally)) };
         let changed = ChangedAt(self.env().unix_millis());
-        let next = Record { version, changed, keys, tally, ..table.clone() };
+        let next = Record { version, changed, keys, tally, forgotten: version, ..table.clone() };
         actions.push(json!({ "Put": {
             "TableName": self.name(), "Item": next.item(), "ConditionExpression": "#v = :v",
             "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": table.version.to_string() } },

@@ -18,7 +18,7 @@ use heatsink_env::RealEnv;
 use heatsink_layout::TablePhase;
 use heatsink_store::Store;
 use heatsink_workers::{
-    Direction, Here, LiveAdoption, LiveNext, Pace, PreparedLive, Progress, Unwatched, WorkerError,
+    Adoption, Direction, Here, LiveAdoption, LiveNext, Pace, PreparedLive, Progress, Unwatched, WorkerError,
 };
 use serde_json::{Value as Json, json};
 
@@ -411,4 +411,23 @@ fn a_key_that_is_written_like_a_shard_stands_in_the_way_and_nothing_changes() {
     block_on(town.runtime.spawn(run(town.raw.clone(), 1, 100, Arc::new(Unwatched)))).unwrap().unwrap();
     assert_eq!(block_on(town.registry().named("Scores")).unwrap(), []);
     assert_eq!(town.scanned().len(), 2);
+}
+
+#[test]
+fn a_key_with_shards_of_its_own_keeps_them_and_is_in_nobodys_way() {
+    let town = Town::new(RULES);
+    (0..20).for_each(|key| put(&town, &format!("game{key}")));
+    let there = Arc::clone(&town);
+    let reshard = town.runtime.spawn(async move { there.reshard("game0", 8).await });
+    block_on(reshard).unwrap().unwrap();
+    let go = |shards| block_on(town.runtime.spawn(run(town.raw.clone(), shards, 100, Arc::new(Unwatched))));
+    assert!(go(4).unwrap().unwrap());
+    assert_eq!((town.shards("game0"), town.record("game1").is_none()), (8, true));
+    // The rest of the command finds nothing to do, also when it is run again.
+    let env = Arc::new(RealEnv);
+    let rest = Adoption::prepare(town.raw.clone(), env, &rules(4), "Scores", Direction::Adopt);
+    assert!(block_on(rest).unwrap().is_done());
+    assert!(go(4).unwrap().unwrap());
+    assert!(go(1).unwrap().unwrap());
+    assert_eq!(town.shards("game0"), 8);
 }

@@ -99,7 +99,8 @@ impl Mark {
     pub(crate) fn next(&self, order: Option<String>, table: &Table) -> Result<Self, Error> {
         let newest = table.key_layouts().newest();
         // This gateway knows all up to then: the key has left the record.
-        if self.latest > newest && table.version() >= self.latest {
+        let left = self.latest > newest && table.version() >= self.latest;
+        if left || self.latest > 0 && table.key_layouts().has_forgotten(self.latest) {
             return Err(of_another_layout(table));
         }
         if self.latest > newest {

@@ -201,6 +201,11 @@ impl TableContext {
         self.streamed.is_some()
     }
 
+    /// Why no item of the table may move yet, with what to do.
+    pub fn unconfirmed(&self) -> Option<&str> {
+        self.streamed.as_deref()
+    }
+
     /// Whether its items expire.
     pub(crate) fn expires(&self) -> bool {
         self.expires.is_some()

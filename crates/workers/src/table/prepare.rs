@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use heatsink_control::{
     Changer, DesiredLayout, Fencing, IndexKeyMigration, Record, Rules, State, agree, claim, lost_registry,
 };
+use heatsink_dynamo::TableSchema;
 use heatsink_env::Env;
 use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
@@ -78,11 +79,15 @@ impl Adoption {
         {
             return usage(problem);
         }
+        // Single keys, and time to live, are in the way of what has to be moved alone.
+        let is_done = direction == Direction::Adopt
+            && record.as_ref().is_some_and(|record| is_as_ruled(rules, &described.schema, record));
         let keys = match &record {
+            Some(_) if is_done => Vec::new(),
             Some(record) => recorded_keys::of(&registry, record, direction).await?,
             None => Vec::new(),
         };
-        if let Some(value) = record.as_ref().and_then(|record| record.values.first()) {
+        if let Some(value) = record.as_ref().and_then(|record| record.values.first()).filter(|_| !is_done) {
             return usage(format!(
                 "Single values of the index {0} of table {table} are on record by `heatsink reshard`, and a table with such values cannot be adopted, or \
                  brought back: bring each back first, with `heatsink reshard start {table} VALUE --index {0} --shards 1`; `heatsink reshard status {table}` \
@@ -177,6 +182,7 @@ impl Adoption {
         }
         if index_change.attributes.is_empty()
             && direction != Direction::Release
+            && !is_done
             && registry.expires(table).await?
         {
             return usage(format!(
@@ -237,4 +243,12 @@ fn releasable(record: &Record) -> Result<(), String> {
             "Table {name} is in the middle of `heatsink adopt`, so that some of its items have moved and some have not: end that first"
         )),
     }
+}
+
+/// Whether a table lies as its rules say, the keys of its indexes, too.
+fn is_as_ruled(rules: &Rules, schema: &TableSchema, record: &Record) -> bool {
+    let desired = rules.desired_layout_recorded(schema, &record.layouts).0;
+    record.state == State::Active
+        && matches!(desired, DesiredLayout::Sharded(desired)
+            if agree(&desired, &record.layouts) && record.layouts.differing(&desired).is_empty())
 }

@@ -59,7 +59,10 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
         if let Some(why) = &survey.in_the_way {
             return Err(Exit::usage(format!("{why}. Nothing was changed")));
         }
-        opened.table(&args.table, args.confirm_streams).await.map_err(stopped)?;
+        let context = opened.table(&args.table, args.confirm_streams).await.map_err(stopped)?;
+        if let Some(why) = context.unconfirmed() {
+            return Err(Exit::usage(format!("{why}. Nothing was changed")));
+        }
     }
     ask(args, &about(&live, &survey))?;
     let begun = opened.env.now();

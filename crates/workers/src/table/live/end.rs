@@ -20,11 +20,20 @@ impl LiveAdoption {
         let needless = |one: &KeyRecord| {
             one.moves.is_none() && one.settled && same(&one.layout, &layouts.after(&one.key, key_type))
         };
-        let mut keys = self.registry.all_key_records(&before).await?;
-        keys.retain(needless);
-        // Gateways read all of them once more only when all is taken off.
-        let forgotten = self.registry.forget_keys(&before, &keys).await?;
-        self.record = Some(forgotten.ok_or_else(|| taken_over(&before.name))?);
+        loop {
+            let known = self.on_record()?.clone();
+            let mut keys = self.registry.all_key_records(&known).await?;
+            keys.retain(&needless);
+            // Gateways read all of them once more only when all is taken off.
+            match self.registry.forget_keys(&known, &keys).await? {
+                Some(forgotten) => {
+                    self.record = Some(forgotten);
+                    break;
+                }
+                // Another key moves, which has a layout of its own.
+                None => self.refresh().await?,
+            }
+        }
         let next = Record { state: State::Active, ..self.on_record()?.clone() };
         self.replace(next).await?;
         let record = self.on_record()?;

@@ -1,13 +1,14 @@
 //! Which keys a table has, and which of them have to move.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_control::{KeyRecord, MAX_KEY_RECORDS, Record, TableLayouts};
 use heatsink_dynamo::{Error, KeyType};
-use heatsink_layout::{Layout, Table, codec, number_codec};
+use heatsink_layout::{Layout, Slot, Table, codec, number_codec};
 use serde_json::Value as Json;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -15,6 +16,7 @@ use super::{KeyWish, LiveAdoption};
 use crate::error::WorkerError;
 use crate::items::walk::Walk;
 use crate::key::estimate::as_count;
+use crate::key::logical_key::Key;
 use crate::key::wanted::{by, same};
 use crate::progress::{Phase, Progress};
 use crate::recorded_keys;
@@ -139,6 +141,29 @@ impl LiveAdoption {
 
     /// Why keys of clients stand in the way.
     pub(super) fn unwritable(&self, walked: &Walked, layouts: &Layouts) -> Option<String> {
+        self.written_like_shards(walked, layouts).or_else(|| self.too_long(walked, layouts))
+    }
+
+    /// A key that has no room for the names of its shards stops what moves the others.
+    fn too_long(&self, walked: &Walked, layouts: &Layouts) -> Option<String> {
+        let schema = &self.described.schema;
+        let key_type = schema.key.partition.key_type;
+        let table = Arc::new(Table::new(schema.clone(), layouts.to.clone().into()));
+        let why = |key: &Vec<u8>| {
+            let to = layouts.after(key, key_type);
+            let last = Slot { bucket: to.newest_from(), shard: to.slot_bound() - 1 };
+            let error = Key { table: Arc::clone(&table), bytes: key.clone() }.in_slot(&to, last).err()?;
+            Some(format!(
+                "The key {:?} of table {} is too long for so many shards: {error}. Name fewer keys in the rule, or use fewer shards. `heatsink adopt {1} --back` takes \
+                 back what was begun",
+                key_text(key, key_type),
+                self.table()
+            ))
+        };
+        walked.keys.keys().filter(|key| layouts.changes(key, key_type)).find_map(why)
+    }
+
+    fn written_like_shards(&self, walked: &Walked, layouts: &Layouts) -> Option<String> {
         if walked.reserved.is_empty() || layouts.from.is_empty() == layouts.to.is_empty() {
             return None;
         }

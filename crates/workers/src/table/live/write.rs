@@ -75,6 +75,7 @@ impl LiveAdoption {
             let to = Record {
                 version: known.version + 1,
                 keys: known.keys,
+                forgotten: known.forgotten,
                 tally: known.tally,
                 changed: known.changed,
                 ..next.clone()
