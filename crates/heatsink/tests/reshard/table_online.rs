@@ -425,7 +425,8 @@ fn a_key_with_shards_of_its_own_keeps_them_and_is_in_nobodys_way() {
     assert_eq!((town.shards("game0"), town.record("game1").is_none()), (8, true));
     // The rest of the command finds nothing to do, also when it is run again.
     let env = Arc::new(RealEnv);
-    let rest = Adoption::prepare(town.raw.clone(), env, &rules(4), "Scores", Direction::Adopt);
+    let rules = rules(4);
+    let rest = Adoption::prepare(town.raw.clone(), env, &rules, "Scores", Direction::Adopt);
     assert!(block_on(rest).unwrap().is_done());
     assert!(go(4).unwrap().unwrap());
     assert!(go(1).unwrap().unwrap());

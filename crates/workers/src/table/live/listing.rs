@@ -1,6 +1,6 @@
 //! Which keys a table has, and which of them have to move.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -83,8 +83,31 @@ pub(super) struct Walked {
     pub items: u64,
     /// About how many bytes they have.
     pub bytes: u64,
+}
+
+impl Walked {
+    /// The same where these keys are on record by now: what was met of their shards is theirs.
+    pub fn read_anew(self, table: &Table) -> Self {
+        let mut keys = BTreeMap::new();
+        for (key, items) in self.keys {
+            *keys.entry(table.logical(&key).to_vec()).or_default() += items;
+        }
+        Walked { keys, ..self }
+    }
+
     /// Keys of clients that are written like shards, as people read them: some of them.
-    pub reserved: BTreeSet<String>,
+    fn reserved(&self, key_type: KeyType) -> Vec<String> {
+        let rewrites = |key: &&Vec<u8>| match key_type {
+            KeyType::N => number_codec::split_shard(key).is_some(),
+            KeyType::S | KeyType::B => codec::is_reserved(key),
+        };
+        self.keys
+            .keys()
+            .filter(rewrites)
+            .take(20)
+            .map(|key| format!("{:?}", key_text(key, key_type)))
+            .collect()
+    }
 }
 
 impl LiveAdoption {
@@ -105,13 +128,6 @@ impl LiveAdoption {
                 let physical = bytes(item.get(&partition.name), partition.key_type)
                     .ok_or_else(|| Error::internal("The store's Scan holds an item without its key"))?;
                 let logical = table.logical(&physical);
-                let rewrites = match partition.key_type {
-                    KeyType::N => number_codec::split_shard(logical).is_some(),
-                    KeyType::S | KeyType::B => codec::is_reserved(logical),
-                };
-                if rewrites && walked.reserved.len() < 20 {
-                    walked.reserved.insert(key_text(logical, partition.key_type));
-                }
                 match walked.keys.get_mut(logical) {
                     Some(items) => *items += 1,
                     None => drop(walked.keys.insert(logical.to_vec(), 1)),
@@ -164,10 +180,10 @@ impl LiveAdoption {
     }
 
     fn written_like_shards(&self, walked: &Walked, layouts: &Layouts) -> Option<String> {
-        if walked.reserved.is_empty() || layouts.from.is_empty() == layouts.to.is_empty() {
+        let keys = walked.reserved(self.described.schema.key.partition.key_type);
+        if keys.is_empty() || layouts.from.is_empty() == layouts.to.is_empty() {
             return None;
         }
-        let keys: Vec<String> = walked.reserved.iter().map(|key| format!("{key:?}")).collect();
         Some(format!(
             "Table {0} has keys that are written like shards, which have another physical key under rules than without them: {1}. They cannot be moved while clients \
              use them: delete them, or run this with --offline while nobody uses the table. `heatsink adopt {0} --back` takes back what was begun",

@@ -116,6 +116,11 @@ impl LiveAdoption {
         let records = self.registry.all_key_records(record).await?;
         let table = self.laid_out(record, &records);
         let walked = self.walk(&table, progress).await?;
+        // A key that began to move meanwhile has shards, which are no keys.
+        self.refresh().await?;
+        let (record, _) = self.change()?;
+        let records = self.registry.all_key_records(record).await?;
+        let walked = walked.read_anew(&self.laid_out(record, &records));
         if let Some(why) = self.unwritable(&walked, &layouts) {
             return Err(WorkerError::Stopped(why));
         }
