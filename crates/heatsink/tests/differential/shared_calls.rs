@@ -64,6 +64,8 @@ fn case(seed: u64, rules: &str, steps: usize) -> Case {
     if recorded::moves(&rules) {
         moving::hide(&mut steps);
         outside::hide(&mut steps);
+        // The number of a key that moves is told as it is stored, not as it was sent.
+        steps.retain(|step| step.body.get("ReturnItemCollectionMetrics").is_none());
     }
     // A number that shards of another are stored under is refused by design, also within a batch.
     steps.retain(|step| !step.body.to_string().contains("2.50000070955"));
@@ -132,6 +134,9 @@ fn writes_of_one_item_that_come_together_answer_as_one_after_the_other() {
                 }
             }
             together += burst.len() - 1;
+            // Who waits for a table to be looked up arrives in any order.
+            let table = step.body["TableName"].as_str().unwrap_or_default();
+            let _ = block_on(own.control.resolve(&[table]));
             let calls = burst.iter().map(|step| compare::run_beside_others(&own.service, step));
             let answers = block_on(join_all(calls));
             for (step, right) in burst.iter().zip(answers) {
