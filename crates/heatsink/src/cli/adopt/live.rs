@@ -63,6 +63,11 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
         if let Some(why) = context.unconfirmed() {
             return Err(Exit::usage(format!("{why}. Nothing was changed")));
         }
+        if !live.can_enter_keys().await.map_err(exit)? {
+            return Ok(Live::Offline(
+                "the store has no place for the keys that are entered meanwhile".to_owned(),
+            ));
+        }
     }
     ask(args, &about(&live, &survey))?;
     let begun = opened.env.now();

@@ -9,7 +9,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::reshard_intent::{Request, ReshardIntent, Subject, WantedLayout};
 use heatsink_control::{Fencing, Gateway};
 use heatsink_dynamo::display::inert;
-use heatsink_dynamo::{Error, KeyType, Outcome};
+use heatsink_dynamo::{Error, KeyType};
 use heatsink_workers::Here;
 
 use super::args::{How, Place};
@@ -172,6 +172,7 @@ pub(super) async fn write(
         before.push(found.map(|found| agrees(found, &wish.layout, place)).transpose()?);
     }
     let asked = opened.env.unix_millis();
+    let unwritten = |error: Error| not_answered("Not all that was asked for could be written", &error);
     let writes = wishes.iter().zip(before).enumerate().map(|(at, (wish, before))| {
         // In the order of the list, also where a clock stands still.
         let request = request(wish, how, asked + u64::try_from(at).unwrap_or(0));
@@ -185,31 +186,28 @@ pub(super) async fn write(
                 if let Some(before) = &before {
                     intent.version = before.version + 1;
                 }
-                if registry.write_intent(before.as_ref(), &intent).await? {
+                if registry.write_intent(before.as_ref(), &intent).await.map_err(unwritten)? {
                     return Ok(intent);
                 }
                 // A gateway has taken off the one that had ended, or has taken this one and the
                 // answer was lost; or another command was first.
-                before = registry.intent_for(table_id, wish.subject()).await?;
+                before = registry.intent_for(table_id, wish.subject()).await.map_err(unread)?;
                 if before.as_ref().is_some_and(ReshardIntent::is_open) {
                     break;
                 }
             }
             let found = before;
             found.filter(|found| found.request == intent.request).ok_or_else(|| {
-                Error::unavailable(
-                    format!(
-                        "Another command asked for something of {} at the same time: look at `heatsink reshard status{}`, and run this again",
-                        intent.subject().in_words(),
-                        place.words(),
-                    ),
-                    Outcome::NotDone,
-                )
+                Exit::failed(format!(
+                    "Another command asked for something of {} at the same time: look at `heatsink reshard status{}`, and run this again",
+                    intent.subject().in_words(),
+                    place.words(),
+                ))
+                .retryable()
             })
         }
     });
-    let writes = stream::iter(writes.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await;
-    writes.map_err(|error: Error| not_answered("Not all that was asked for could be written", &error))
+    stream::iter(writes.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await
 }
 
 /// What this command asks for, at that time.
