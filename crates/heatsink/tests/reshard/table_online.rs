@@ -249,10 +249,9 @@ fn change(town: &Arc<Town>, rng: &mut Rng, shards: u16, kills: u32) -> u32 {
         let fused = Arc::new(Fused { inner: town.raw.clone(), left: AtomicI64::new(left), carries_out });
         let store: Arc<dyn Store> = fused.clone();
         let task = town.runtime.spawn(run(store, shards, 100, Arc::new(Unwatched)));
-        let ended = town.until("the end of a run", || {
+        town.until("the end of a run", || {
             (task.is_finished() || fused.left.load(Ordering::SeqCst) <= 0).then_some(())
         });
-        let () = ended;
         if !task.is_finished() {
             task.abort();
             killed += 1;

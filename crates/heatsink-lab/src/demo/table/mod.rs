@@ -9,6 +9,7 @@
 //! (`heatsink-workers`).
 
 mod ledger;
+mod options;
 mod report;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use ledger::{Client, Ledger};
 
+pub use options::Options;
 pub use report::Story;
 
 /// Connections of the clients, over all gateways.
@@ -39,23 +41,6 @@ const PIECE: Duration = Duration::from_secs(1);
 /// The parts of the load; the first is before.
 const DURING: usize = 1;
 const AFTER: usize = 2;
-
-/// The options of the demo.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Keys that the table has before.
-    pub keys: u64,
-    /// Items of each.
-    pub items: u64,
-    /// Writes per second over all keys; one in fifty is the first of a new key.
-    pub writes: u32,
-    /// Shards that the rule gives each key.
-    pub shards: u16,
-    /// Seconds of load before the adoption, and after it.
-    pub seconds: u64,
-    /// Gateways.
-    pub gateways: usize,
-}
 
 /// Runs the whole story.
 pub async fn table(env: Arc<dyn Env>, options: Options, output: Output) -> Result<Story, Exit> {

@@ -7,8 +7,8 @@ use heatsink_layout::TablePhase;
 use heatsink_load::Report;
 use serde::Serialize;
 
-use super::Options;
 use super::ledger::{Count, Ledger};
+use super::options::Options;
 
 /// The whole story.
 #[derive(Debug, Serialize)]

@@ -6,7 +6,8 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_control::reshard_intent::{Request, Subject};
 
-use super::{KeyWish, LiveAdoption};
+use super::LiveAdoption;
+use super::layouts::KeyWish;
 use crate::error::WorkerError;
 use crate::progress::Progress;
 use crate::runner::Here;

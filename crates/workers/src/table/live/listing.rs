@@ -5,75 +5,20 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heatsink_control::reshard_intent::{WantedLayout, key_text};
-use heatsink_control::{KeyRecord, MAX_KEY_RECORDS, Record, TableLayouts};
+use heatsink_control::reshard_intent::key_text;
+use heatsink_control::{KeyRecord, Record};
 use heatsink_dynamo::{Error, KeyType};
-use heatsink_layout::{Layout, Slot, Table, codec, number_codec};
+use heatsink_layout::{Slot, Table, codec, number_codec};
 use serde_json::Value as Json;
-use xxhash_rust::xxh3::xxh3_64;
 
-use super::{KeyWish, LiveAdoption};
+use super::LiveAdoption;
+use super::layouts::{KeyWish, Layouts};
 use crate::error::WorkerError;
 use crate::items::walk::Walk;
 use crate::key::estimate::as_count;
 use crate::key::logical_key::Key;
-use crate::key::wanted::{by, same};
 use crate::progress::{Phase, Progress};
 use crate::recorded_keys;
-
-/// The layouts of a table's own keys: before, and after.
-pub(super) struct Layouts {
-    pub from: TableLayouts,
-    pub to: TableLayouts,
-}
-
-impl Layouts {
-    fn of(layouts: &TableLayouts, key: &[u8], key_type: KeyType) -> Layout {
-        let has_room = key_type != KeyType::N || number_codec::has_room(key);
-        layouts.of(key).filter(|_| has_room).map_or_else(Layout::none, |layout| Layout::clone(layout))
-    }
-
-    /// How a key without a record lies before the change.
-    pub fn before(&self, key: &[u8], key_type: KeyType) -> Layout {
-        Self::of(&self.from, key, key_type)
-    }
-
-    /// How it lies after it.
-    pub fn after(&self, key: &[u8], key_type: KeyType) -> Layout {
-        Self::of(&self.to, key, key_type)
-    }
-
-    /// Whether a key without a record lies otherwise after the change.
-    pub fn changes(&self, key: &[u8], key_type: KeyType) -> bool {
-        !same(&self.before(key, key_type), &self.after(key, key_type))
-    }
-
-    /// What has to be done with a key: nothing, or what it is to get. A key on record with a layout
-    /// of its own keeps it.
-    pub fn wish(&self, key: &[u8], key_type: KeyType, record: Option<&KeyRecord>) -> Option<WantedLayout> {
-        let after = self.after(key, key_type);
-        let lies = match record {
-            None => self.before(key, key_type),
-            Some(KeyRecord { moves: Some(moves), .. }) if same(&moves.to, &after) => {
-                return Some(wanted(&after));
-            }
-            // Somebody moves it elsewhere.
-            Some(KeyRecord { moves: Some(_), .. }) => return None,
-            Some(record) => record.layout.clone(),
-        };
-        let follows = |layout: &Layout| layout.lies_whole() || same(layout, &self.before(key, key_type));
-        (follows(&lies) && !same(&lies, &after)).then(|| wanted(&after))
-    }
-}
-
-/// What is asked for a key that is to lie so.
-pub(super) fn wanted(layout: &Layout) -> WantedLayout {
-    WantedLayout {
-        by: by(layout).cloned(),
-        counter: layout.counter_attributes().map(<[String]>::to_vec),
-        ..layout.shards.into()
-    }
-}
 
 /// A table's keys, and what they hold.
 #[derive(Default)]
@@ -191,17 +136,6 @@ impl LiveAdoption {
             keys.join(", ")
         ))
     }
-}
-
-/// In which hundredth of all hashes a key lies, from 0.
-pub(super) fn percent(key: &[u8]) -> u8 {
-    u8::try_from((u128::from(xxh3_64(key)) * 100) >> 64).unwrap_or(99)
-}
-
-pub(super) fn too_many(table: &str, keys: usize) -> String {
-    format!(
-        "{keys} keys of table {table} would be on record, and {MAX_KEY_RECORDS} can be. Run this with --offline while nobody uses the table"
-    )
 }
 
 fn bytes(value: Option<&Json>, key_type: KeyType) -> Option<Vec<u8>> {

@@ -13,6 +13,7 @@
 
 mod end;
 mod here;
+mod layouts;
 mod listing;
 mod prepare;
 mod survey;
@@ -22,11 +23,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Awaits, Changer, Record, State, TableChange, TableLayouts};
 use heatsink_reshard::{Rules, TableCoordinator, TableDo, TablePhase, TableSeen};
 
-use self::listing::{Layouts, percent};
+pub use self::layouts::KeyWish;
+use self::layouts::{Layouts, percent};
 pub use self::prepare::{NotLive, PreparedLive};
 pub use self::survey::LiveSurvey;
 use crate::error::WorkerError;
@@ -44,15 +45,6 @@ pub struct LiveAdoption {
     up_to: u8,
     coordinator: TableCoordinator,
     listed: Vec<KeyWish>,
-}
-
-/// A key that has to move, and what it gets.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeyWish {
-    /// The logical key's bytes.
-    pub key: Vec<u8>,
-    /// What it gets.
-    pub layout: WantedLayout,
 }
 
 /// What came of a run.

@@ -16,7 +16,7 @@ use heatsink_reshard::TablePhase;
 use heatsink_store::Store;
 
 use super::LiveAdoption;
-use super::listing::wanted;
+use super::layouts::wanted;
 use crate::direction::Direction;
 use crate::eligible;
 use crate::error::{WorkerError, usage};

@@ -6,7 +6,7 @@ use heatsink_control::{MAX_KEY_RECORDS, State};
 use serde::Serialize;
 
 use super::LiveAdoption;
-use super::listing::{Layouts, too_many};
+use super::layouts::{Layouts, too_many};
 use crate::error::WorkerError;
 use crate::key::estimate::{dollars, moving_of, write_units};
 use crate::progress::Progress;

@@ -10,7 +10,7 @@ use heatsink_dynamo::{Code, KeyType};
 use heatsink_reshard::TablePhase;
 
 use super::LiveAdoption;
-use super::listing::{Layouts, too_many};
+use super::layouts::{Layouts, too_many};
 use crate::error::WorkerError;
 use crate::on_record::{begin, tag, taken_over};
 use crate::progress::Progress;
