@@ -209,7 +209,7 @@ impl Registry {
                 "TableName": self.name(), "Item": to.item(), "ConditionExpression": "#v = :v",
                 "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": from.version.to_string() } },
             });
-            match self.call(Operation::PutItem, body).await {
+            match self.call_patiently(Operation::PutItem, body).await {
                 Ok(_) => Ok(true),
                 Err(error)
                     if error.code == Code::ConditionalCheckFailedException

@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::runner::Here;
 
 /// How many keys move at once, with one step of the fence for all of them.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 16;
 
 impl LiveAdoption {
     /// Moves these keys in this process, some at once. `request`: how, but for the layout. Returns
