@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::{BoxFuture, FutureExt, try_join_all};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{DIRECTORY, ENTERED_PARTS, entered_part, entered_place};
+use heatsink_layout::{DIRECTORY, ENTERED_PARTS, entered_part};
 use serde_json::{Value as Json, json};
 
 use crate::record::Record;
@@ -18,17 +18,6 @@ use crate::registry::Registry;
 const AT_ONCE: usize = 25;
 
 impl Registry {
-    /// Enters a key for a change of a table's layouts. Retries throttles.
-    ///
-    /// # Errors
-    /// The store's.
-    pub async fn enter_key(&self, record: &Record, run: u64, key: &[u8]) -> Result<(), Error> {
-        let (pk, sk) = entered_place(&record.id, run, key);
-        let item = json!({ "pk": { "S": pk }, "sk": { "S": sk }, "key": { "B": STANDARD.encode(key) } });
-        self.call_patiently(Operation::PutItem, json!({ "TableName": DIRECTORY, "Item": item })).await?;
-        Ok(())
-    }
-
     /// The keys that were entered for a change, in no order. Strongly consistent.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! The directory of buckets, as requests use it: a bucket's row is written before the first item
-//! that this process puts into it.
+//! that this process puts into it. So are the rows of keys that are entered (`unrecorded`).
 //!
 //! Not here: reading the directory, which a Query does beside its shards (`query::buckets`).
 
@@ -22,16 +22,33 @@ pub(crate) fn enter_first(plan: Plan, mut rows: Vec<(String, Bucket)>, known: &A
     rows.retain(|(key, bucket)| !known.has(key, *bucket));
     rows.sort();
     rows.dedup();
-    if rows.is_empty() {
-        return plan;
-    }
-    plan.wrapped(|then| Registered { rows, known: Arc::clone(known), then })
+    let puts = rows.iter().map(|(key, bucket)| put(key, *bucket)).collect();
+    let why = format!(
+        "the first item of this process in {} bucket(s), which are first entered in the directory of buckets",
+        rows.len()
+    );
+    let known = Arc::clone(known);
+    after(plan, puts, why, move || rows.iter().for_each(|(key, bucket)| known.learn(key, *bucket)))
 }
 
-/// A write, after the rows of its buckets.
-struct Registered {
-    rows: Vec<(String, Bucket)>,
-    known: Arc<KnownBuckets>,
+/// The plan, after these rows, if there are any; `learn` once they are there. `why`, in words.
+pub(crate) fn after(
+    plan: Plan,
+    puts: Vec<Bytes>,
+    why: String,
+    learn: impl FnOnce() + Send + Sync + 'static,
+) -> Plan {
+    if puts.is_empty() {
+        return plan;
+    }
+    plan.wrapped(|then| Entered { puts, why, learn: Box::new(learn), then })
+}
+
+/// A write, after rows of the directory.
+struct Entered {
+    puts: Vec<Bytes>,
+    why: String,
+    learn: Box<dyn FnOnce() + Send + Sync>,
     then: Box<dyn Planned>,
 }
 
@@ -41,35 +58,26 @@ pub(crate) fn put(key: &str, bucket: Bucket) -> Bytes {
     Bytes::from(json!({ "TableName": DIRECTORY, "Item": item }).to_string())
 }
 
-impl Planned for Registered {
+impl Planned for Entered {
     fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
-        let Registered { rows, known, then } = *self;
+        let Entered { puts, learn, then, .. } = *self;
         Box::pin(async move {
-            let entry = |(id, (key, bucket)): (usize, &(String, Bucket))| PhysicalCall {
+            let entry = |(id, put): (usize, Bytes)| PhysicalCall {
                 id,
                 retry_throttled: true,
-                ..PhysicalCall::only(Operation::PutItem, put(key, *bucket))
+                ..PhysicalCall::only(Operation::PutItem, put)
             };
-            let entries: Vec<PhysicalCall> = rows.iter().enumerate().map(entry).collect();
+            let entries: Vec<PhysicalCall> = puts.into_iter().enumerate().map(entry).collect();
             calls.round(entries.into(), &mut |_, answer| answer.map(drop).map_err(not_done)).await?;
-            for (key, bucket) in rows {
-                known.learn(&key, bucket);
-            }
+            learn();
             then.run(calls).await
         })
     }
 
     fn explain(&self) -> Explanation {
         let mut explanation = self.then.explain();
-        explanation.why = format!(
-            "the first item of this process in {} bucket(s), which are first entered in the directory of buckets: {}",
-            self.rows.len(),
-            explanation.why
-        );
-        let entries = self
-            .rows
-            .iter()
-            .map(|(key, bucket)| CallExplanation::new(Operation::PutItem, &put(key, *bucket)));
+        explanation.why = format!("{}: {}", self.why, explanation.why);
+        let entries = self.puts.iter().map(|put| CallExplanation::new(Operation::PutItem, put));
         explanation.calls.splice(0..0, entries);
         explanation
     }

@@ -10,15 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures::future::BoxFuture;
-use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{DIRECTORY, Table, Unplaced, entered_place};
 use heatsink_reshard::{FirstWrite, Rules, first_write};
 use serde_json::json;
 
-use crate::directory::not_done;
-use crate::plan::{CallExplanation, Explanation, Plan, Planned};
-use crate::{Answer, Calls, PhysicalCall};
+use crate::directory;
+use crate::plan::Plan;
 
 /// Keys that are remembered. Beyond that all are forgotten, and entered again.
 const REMEMBERED: usize = 100_000;
@@ -82,49 +79,14 @@ pub(crate) fn enter_first(plan: Plan, mut rows: Vec<Row>, known: &Arc<KnownRows>
     rows.retain(|row| !known.has(row));
     rows.sort();
     rows.dedup();
-    if rows.is_empty() {
-        return plan;
-    }
-    plan.wrapped(|then| EnterFirst { rows, known: Arc::clone(known), then })
-}
-
-/// A write, after the rows of its keys.
-struct EnterFirst {
-    rows: Vec<Row>,
-    known: Arc<KnownRows>,
-    then: Box<dyn Planned>,
+    let puts = rows.iter().map(put).collect();
+    let why = "all keys of the table get other shards, and the first write of a key through this process is entered before it is sent";
+    let known = Arc::clone(known);
+    directory::after(plan, puts, why.to_owned(), move || rows.into_iter().for_each(|row| known.learn(row)))
 }
 
 fn put(row: &Row) -> Bytes {
     let key = STANDARD.encode(&row.key);
     let item = json!({ "pk": { "S": row.pk }, "sk": { "S": row.sk }, "key": { "B": key } });
     Bytes::from(json!({ "TableName": DIRECTORY, "Item": item }).to_string())
-}
-
-impl Planned for EnterFirst {
-    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
-        let EnterFirst { rows, known, then } = *self;
-        Box::pin(async move {
-            let entry = |(id, row): (usize, &Row)| PhysicalCall {
-                id,
-                retry_throttled: true,
-                ..PhysicalCall::only(Operation::PutItem, put(row))
-            };
-            let entries: Vec<PhysicalCall> = rows.iter().enumerate().map(entry).collect();
-            calls.round(entries.into(), &mut |_, answer| answer.map(drop).map_err(not_done)).await?;
-            rows.into_iter().for_each(|row| known.learn(row));
-            then.run(calls).await
-        })
-    }
-
-    fn explain(&self) -> Explanation {
-        let mut explanation = self.then.explain();
-        explanation.why = format!(
-            "all keys of the table get other shards, and the first write of a key through this process is entered before it is sent: {}",
-            explanation.why
-        );
-        let entries = self.rows.iter().map(|row| CallExplanation::new(Operation::PutItem, &put(row)));
-        explanation.calls.splice(0..0, entries);
-        explanation
-    }
 }

@@ -206,16 +206,6 @@ impl Leave {
     ) -> Result<u64, WorkerError> {
         let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
         let here = Here::new(store, env, &self.rules, "heatsink leave", self.options.alone);
-        let before = self.registry.intent_for(id, subject).await?;
-        if let Some(open) = before.as_ref().filter(|before| before.is_open())
-            && !here.is_left(open).await?
-        {
-            return Err(WorkerError::Busy(format!(
-                "Another process carries out the reshard of {} of table {}: run this again once it has ended",
-                subject.in_words(),
-                self.table
-            )));
-        }
         let request = Request {
             layout: 1.into(),
             rate: self.options.rate,
@@ -224,7 +214,7 @@ impl Leave {
             asked: self.env.unix_millis(),
         };
         let table = (id, &*self.table);
-        let report = here.carry(before.as_ref(), (table, subject), request, Arc::clone(progress)).await?;
+        let report = here.take_up((table, subject), request, Arc::clone(progress)).await?;
         Ok(report.moved)
     }
 

@@ -69,6 +69,29 @@ impl Here {
         Ok(true)
     }
 
+    /// Carries out what is asked for of a key, or of a value, unless another process does.
+    ///
+    /// # Errors
+    /// As [`carry`](Self::carry).
+    pub async fn take_up(
+        &self,
+        (table, subject): ((&str, &str), Subject<'_>),
+        request: Request,
+        progress: Arc<dyn Progress>,
+    ) -> Result<ReshardReport, WorkerError> {
+        let before = self.runner.registry.intent_for(table.0, subject).await?;
+        if let Some(open) = before.as_ref().filter(|before| before.is_open())
+            && !self.is_left(open).await?
+        {
+            return Err(WorkerError::Busy(format!(
+                "Another process carries out the reshard of {} of table {}: run this again once it has ended",
+                subject.in_words(),
+                table.1
+            )));
+        }
+        self.carry(before.as_ref(), (table, subject), request, progress).await
+    }
+
     /// Carries out what is asked for of a key, or of a value. `before`: the intent on record, which
     /// [nobody carries out](Self::is_left); while it has not ended, that is carried out.
     ///

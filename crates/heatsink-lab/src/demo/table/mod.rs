@@ -52,11 +52,12 @@ pub async fn table(env: Arc<dyn Env>, options: Options, output: Output) -> Resul
     let adopted = AtomicBool::new(false);
     let watched = Arc::new(Watched { env: env.clone(), output, seen: Mutex::default() });
     let load = async {
-        let before = offer(&env, &fleet, &options, &ledger).await?;
+        let for_seconds = |pieces| pieces < options.seconds;
+        let before = offer(&env, &fleet, &options, &ledger, for_seconds).await?;
         ledger.begin(DURING);
-        let during = offer_until(&env, &fleet, &options, &ledger, &adopted).await?;
+        let during = offer(&env, &fleet, &options, &ledger, |_| !adopted.load(Ordering::Relaxed)).await?;
         ledger.begin(AFTER);
-        let after = offer(&env, &fleet, &options, &ledger).await?;
+        let after = offer(&env, &fleet, &options, &ledger, for_seconds).await?;
         Ok::<_, Exit>([before, during, after])
     };
     let adopting = async {
@@ -74,30 +75,18 @@ pub async fn table(env: Arc<dyn Env>, options: Options, output: Output) -> Resul
     Ok(Story::new(&options, &parts, moved, &ledger, &seen, counted))
 }
 
-/// Offers the load for the seconds before or after, in pieces.
+/// Offers the load in pieces, for as long as `goes_on` says after so many.
 async fn offer(
     env: &Arc<dyn Env>,
     fleet: &Fleet,
     options: &Options,
     ledger: &Arc<Ledger>,
+    goes_on: impl Fn(u64) -> bool,
 ) -> Result<Vec<Report>, Exit> {
-    let mut reports = Vec::new();
-    for _ in 0..options.seconds {
+    let (mut reports, mut pieces) = (Vec::new(), 0);
+    while goes_on(pieces) {
         reports.extend(piece(env, fleet, options, ledger).await?);
-    }
-    Ok(reports)
-}
-
-async fn offer_until(
-    env: &Arc<dyn Env>,
-    fleet: &Fleet,
-    options: &Options,
-    ledger: &Arc<Ledger>,
-    over: &AtomicBool,
-) -> Result<Vec<Report>, Exit> {
-    let mut reports = Vec::new();
-    while !over.load(Ordering::Relaxed) {
-        reports.extend(piece(env, fleet, options, ledger).await?);
+        pieces += 1;
     }
     Ok(reports)
 }

@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 use super::args::Args;
 use super::dialogue::{ask, exit, not_begun, say};
 use crate::cli::progress::Bar;
-use crate::cli::reshard::{Access, Opened, Wish, by_gateways, stopped, unread};
+use crate::cli::reshard::{Access, Opened, Wish, by_gateways, stopped};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -114,7 +114,7 @@ async fn move_keys(
     for wish in &wishes {
         context.reshard(&wish.key, &wish.layout).map_err(stopped)?;
     }
-    if !args.here && carried(opened).await? {
+    if !args.here && opened.is_carried(|one| one.carries).await? {
         let wish =
             |one: KeyWish| Wish { index: None, key: one.key, key_type: live.key_type(), layout: one.layout };
         let wishes: Vec<Wish> = wishes.into_iter().map(wish).collect();
@@ -133,13 +133,6 @@ async fn move_keys(
     };
     let progress: Arc<dyn Progress> = Arc::<Bar>::clone(bar);
     live.move_here(&here, wishes, &request, &progress).await.map_err(stopped)
-}
-
-/// Whether gateways carry reshards out.
-async fn carried(opened: &Opened) -> Result<bool, Exit> {
-    let now = opened.env.unix_millis();
-    let listed = opened.observer().gateways().await.map_err(unread)?.map(|(_, listed)| listed);
-    Ok(listed.into_iter().flatten().any(|one| one.carries && !one.is_dead(now)))
 }
 
 fn document(survey: &LiveSurvey, phase: Option<TablePhase>) -> Json {

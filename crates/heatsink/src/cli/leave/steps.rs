@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use heatsink_control::Gateway;
 use heatsink_dynamo::KeyType;
 use heatsink_workers::{Leave, LeaveOptions, Progress, Step, StepReport};
 use serde::Serialize;
@@ -74,16 +73,16 @@ async fn one(
 ) -> Result<StepReport, Exit> {
     let shown: Arc<dyn Progress> = Arc::<Bar>::clone(bar);
     match step {
-        Step::Keys(keys) if carries(opened, args, |one| one.carries).await? => {
+        Step::Keys(keys) if !args.here && opened.is_carried(|one| one.carries).await? => {
             keys_by_gateways(opened, args, table, keys).await
         }
-        Step::Counters if carries(opened, args, |one| one.carries).await? => {
+        Step::Counters if !args.here && opened.is_carried(|one| one.carries).await? => {
             let keys = leave.counter_keys(&*shown).await.map_err(stopped)?;
             let report = keys_by_gateways(opened, args, table, &keys).await?;
             leave.note_counted();
             Ok(report)
         }
-        Step::Values(values) if carries(opened, args, |one| one.carries_values).await? => {
+        Step::Values(values) if !args.here && opened.is_carried(|one| one.carries_values).await? => {
             let record = opened.registry.named(table).await.map_err(unread)?;
             let known = record.iter().flat_map(|record| &record.values);
             let known: Vec<_> = known.collect();
@@ -97,16 +96,6 @@ async fn one(
         }
         step => leave.carry_out(step, shown).await.map_err(stopped),
     }
-}
-
-/// Whether gateways carry reshards out.
-async fn carries(opened: &Opened, args: &Args, carries: fn(&Gateway) -> bool) -> Result<bool, Exit> {
-    if args.here || opened.access != Access::BesideGateways {
-        return Ok(false);
-    }
-    let now = opened.env.unix_millis();
-    let listed = opened.observer().gateways().await.map_err(unread)?.map(|(_, listed)| listed);
-    Ok(listed.into_iter().flatten().any(|one| carries(&one) && !one.is_dead(now)))
 }
 
 async fn keys_by_gateways(

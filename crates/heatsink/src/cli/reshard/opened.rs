@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use heatsink_control::registry::Registry;
-use heatsink_control::{Changer, Fencing, Rules};
+use heatsink_control::{Changer, Fencing, Gateway, Rules};
 use heatsink_env::{Env, RealEnv};
 use heatsink_store::Store;
 use heatsink_workers::{TableContext, WorkerError};
 
 use super::args::Place;
+use super::told::unread;
 use crate::cli::open::open_existing;
 use crate::cli::{right_flag, rules, store};
 use crate::exit::Exit;
@@ -64,6 +65,16 @@ impl Opened {
     /// For looks at gateways; changes nothing.
     pub fn observer(&self) -> Changer {
         self.changer(Fencing::observing(self.rules.fence()))
+    }
+
+    /// Whether a gateway that lives carries reshards out, as `carries` says.
+    pub async fn is_carried(&self, carries: fn(&Gateway) -> bool) -> Result<bool, Exit> {
+        if self.access != Access::BesideGateways {
+            return Ok(false);
+        }
+        let now = self.env.unix_millis();
+        let listed = self.observer().gateways().await.map_err(unread)?.map(|(_, listed)| listed);
+        Ok(listed.into_iter().flatten().any(|one| carries(&one) && !one.is_dead(now)))
     }
 
     pub fn changer(&self, fencing: Fencing) -> Changer {

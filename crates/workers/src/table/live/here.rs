@@ -32,29 +32,14 @@ impl LiveAdoption {
         let one = move |wish: KeyWish| async move {
             let schema = &self.described.schema;
             let subject = Subject { index: None, key: &wish.key, key_type: schema.key.partition.key_type };
-            let before = self.registry.intent_for(&schema.id, subject).await?;
-            if let Some(open) = before.as_ref().filter(|before| before.is_open())
-                && !here.is_left(open).await?
-            {
-                return Err(WorkerError::Busy(format!(
-                    "Another process carries out the reshard of {} of table {}: run this again once it has ended",
-                    subject.in_words(),
-                    schema.name
-                )));
-            }
             let request = Request { layout: wish.layout, ..request.clone() };
             let table = (&*schema.id, &*schema.name);
-            let report = here.carry(before.as_ref(), (table, subject), request, Arc::clone(progress)).await?;
+            let report = here.take_up((table, subject), request, Arc::clone(progress)).await?;
             progress.passed(report.moved);
             Ok(report.moved)
         };
         let moves = stream::iter(wishes.into_iter().map(one)).buffer_unordered(AT_ONCE);
         moves.try_fold(0, |sum, moved| async move { Ok(sum + moved) }).boxed()
-    }
-
-    /// The store's id of the table.
-    pub fn id(&self) -> &str {
-        &self.described.schema.id
     }
 
     /// The type of its partition key.

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use heatsink_control::reshard_intent::key_text;
 use heatsink_control::{KeyRecord, Record};
-use heatsink_dynamo::{Error, KeyType};
-use heatsink_layout::{Slot, Table, codec, number_codec};
-use serde_json::Value as Json;
+use heatsink_layout::{Changing, Slot, Table, TablePhase};
 
 use super::LiveAdoption;
 use super::layouts::{KeyWish, Layouts};
 use crate::error::WorkerError;
+use crate::items::item::{NoKey, bytes};
 use crate::items::walk::Walk;
 use crate::key::estimate::as_count;
 use crate::key::logical_key::Key;
 use crate::progress::{Phase, Progress};
 use crate::recorded_keys;
+
+/// So many keys that stand in the way are named.
+const NAMED: usize = 20;
 
 /// A table's keys, and what they hold.
 #[derive(Default)]
@@ -39,20 +39,6 @@ impl Walked {
         }
         Walked { keys, ..self }
     }
-
-    /// Keys of clients that are written like shards, as people read them: some of them.
-    fn reserved(&self, key_type: KeyType) -> Vec<String> {
-        let rewrites = |key: &&Vec<u8>| match key_type {
-            KeyType::N => number_codec::split_shard(key).is_some(),
-            KeyType::S | KeyType::B => codec::is_reserved(key),
-        };
-        self.keys
-            .keys()
-            .filter(rewrites)
-            .take(20)
-            .map(|key| format!("{:?}", key_text(key, key_type)))
-            .collect()
-    }
 }
 
 impl LiveAdoption {
@@ -70,8 +56,8 @@ impl LiveAdoption {
         let mut walk = Walk::of_keys(&self.registry, table);
         while let Some(page) = walk.page().await? {
             for item in &page {
-                let physical = bytes(item.get(&partition.name), partition.key_type)
-                    .ok_or_else(|| Error::internal("The store's Scan holds an item without its key"))?;
+                let value = item.get(&partition.name).ok_or(NoKey)?;
+                let physical = bytes(value, partition.key_type)?;
                 let logical = table.logical(&physical);
                 match walked.keys.get_mut(logical) {
                     Some(items) => *items += 1,
@@ -125,8 +111,13 @@ impl LiveAdoption {
     }
 
     fn written_like_shards(&self, walked: &Walked, layouts: &Layouts) -> Option<String> {
-        let keys = walked.reserved(self.described.schema.key.partition.key_type);
-        if keys.is_empty() || layouts.from.is_empty() == layouts.to.is_empty() {
+        let schema = &self.described.schema;
+        // What gateways refuse to write meanwhile.
+        let change = Changing::new(TablePhase::Enter, 0, schema, &layouts.from, &layouts.to);
+        let rewritten = walked.keys.keys().filter(|key| change.rewrites(key)).take(NAMED);
+        let text = |key: &Vec<u8>| format!("{:?}", key_text(key, schema.key.partition.key_type));
+        let keys: Vec<String> = rewritten.map(text).collect();
+        if keys.is_empty() {
             return None;
         }
         Some(format!(
@@ -135,14 +126,5 @@ impl LiveAdoption {
             self.table(),
             keys.join(", ")
         ))
-    }
-}
-
-fn bytes(value: Option<&Json>, key_type: KeyType) -> Option<Vec<u8>> {
-    let text = value?[key_type.name()].as_str()?;
-    match key_type {
-        KeyType::B => STANDARD.decode(text).ok(),
-        KeyType::N => number_codec::canonical(text).map(|number| number.into_owned().into_bytes()),
-        KeyType::S => Some(text.as_bytes().to_vec()),
     }
 }

@@ -22,12 +22,13 @@ impl LiveAdoption {
     /// Writes a phase: the first one with all that is known of the change, TURN with the layouts
     /// that hold from then on.
     pub(super) async fn write_phase(&mut self, phase: TablePhase) -> Result<(), WorkerError> {
+        if phase == TablePhase::Enter {
+            self.registry.make_directory_anyway().await?;
+        }
         let next = match (&self.record, phase) {
             (None, _) => return self.write_first().await,
             (Some(record), TablePhase::Enter) => {
-                let change = self.begun(record);
-                self.registry.make_directory_anyway().await?;
-                Record { state: State::ChangingKeys(change), ..record.clone() }
+                Record { state: State::ChangingKeys(self.begun(record)), ..record.clone() }
             }
             (Some(record), phase) => {
                 let (_, change) = self.change()?;
@@ -62,7 +63,6 @@ impl LiveAdoption {
     }
 
     async fn write_first(&mut self) -> Result<(), WorkerError> {
-        self.registry.make_directory_anyway().await?;
         let first = self.registry.first_record(&self.described, Default::default(), true);
         let record = Record { state: State::ChangingKeys(self.begun(&first)), ..first };
         begin(&self.registry, &record).await?;
