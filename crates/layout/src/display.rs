@@ -44,6 +44,9 @@ impl std::fmt::Display for Layout {
             Strategy::Calculated { by, slots } => {
                 write!(f, "{shards} shards{} by {by}", in_slots(slots))
             }
+            Strategy::Range { split_points, slots } => {
+                write!(f, "{shards} ranges{} of the sort key, split at {split_points}", in_slots(slots))
+            }
             Strategy::Bucket { time, earlier, .. } if shards <= 1 && earlier.is_empty() => {
                 write!(f, "a bucket for each {time}")
             }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Step, Template, Time};
+use crate::{Digest, SplitPoints, Step, Template, Time};
 
 /// What decides an item's shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,15 @@ pub enum Strategy {
         by: By,
         /// The number of each shard's slot ([`Layout::slots`]); empty where shard k has slot k.
         /// Builds that do not know them refuse the records of keys with slots by name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        slots: Vec<u16>,
+    },
+    /// The range that the sort key lies in. Builds that do not know ranges refuse the records of keys
+    /// with them.
+    Range {
+        /// Where a range ends and the next one begins; a shard is a range, counted from the lowest.
+        split_points: SplitPoints,
+        /// The number of each shard's slot, as of calculated shards.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         slots: Vec<u16>,
     },
@@ -139,7 +148,10 @@ impl Layout {
         match &self.strategy {
             Strategy::Bucket { time, .. } => Some(time),
             Strategy::Template { time, .. } => time.as_ref(),
-            Strategy::None | Strategy::Calculated { .. } | Strategy::Counter { .. } => None,
+            Strategy::None
+            | Strategy::Calculated { .. }
+            | Strategy::Range { .. }
+            | Strategy::Counter { .. } => None,
         }
     }
 
@@ -164,7 +176,10 @@ impl Layout {
         match self.strategy {
             Strategy::None => true,
             Strategy::Calculated { ref slots, .. } => self.shards <= 1 && slots.is_empty(),
-            Strategy::Bucket { .. } | Strategy::Counter { .. } | Strategy::Template { .. } => false,
+            Strategy::Range { .. }
+            | Strategy::Bucket { .. }
+            | Strategy::Counter { .. }
+            | Strategy::Template { .. } => false,
         }
     }
 
@@ -189,6 +204,7 @@ impl Layout {
             Strategy::Calculated { by, .. } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => {
                 decides(by)
             }
+            Strategy::Range { split_points, .. } => self.shards == split_points.ranges(),
             Strategy::Counter { attributes } => !attributes.is_empty(),
         };
         self.shards > 0 && chooses && self.has_sound_steps() && self.has_sound_slots()

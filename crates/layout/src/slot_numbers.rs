@@ -4,7 +4,7 @@
 //! which they lie. Shard k has slot k unless a list says otherwise. A shard that gets another slot
 //! takes only its own items along, whatever the others do.
 //!
-//! Lists are for calculated shards outside buckets, and for whole keys. Not here: how a slot is
+//! Lists are for calculated shards outside buckets, for ranges, and for whole keys. Not here: how a slot is
 //! written as a physical key ([`Table`](crate::Table)), which slot a shard should have (`heat`).
 
 use crate::{By, Layout, Strategy};
@@ -30,7 +30,7 @@ pub enum BadSlots {
     #[error("there is no slot {0}: the highest is {most}", most = MOST_SLOTS - 1)]
     Above(u16),
     /// Items of such a layout have no slots by name.
-    #[error("only whole keys, and keys whose shards are calculated, have slots by name")]
+    #[error("only whole keys, and keys whose shards are calculated or ranges, have slots by name")]
     Strategy,
 }
 
@@ -57,7 +57,7 @@ impl Layout {
     /// The slots by name, by shard; empty where shard k has slot k.
     pub fn slots(&self) -> &[u16] {
         match &self.strategy {
-            Strategy::Calculated { slots, .. } => slots,
+            Strategy::Calculated { slots, .. } | Strategy::Range { slots, .. } => slots,
             _ => &[],
         }
     }
@@ -102,6 +102,7 @@ impl Layout {
         let slots = if is_usual { Vec::new() } else { slots.to_vec() };
         let strategy = match self.strategy {
             Strategy::Calculated { by, .. } => Strategy::Calculated { by, slots },
+            Strategy::Range { split_points, .. } => Strategy::Range { split_points, slots },
             Strategy::None if is_usual => Strategy::None,
             Strategy::None => Strategy::Calculated { by: By::SortKey, slots },
             _ => return Err(BadSlots::Strategy),
@@ -140,7 +141,12 @@ impl Layout {
     /// none of them moves between the two. `false` where that does not follow from the layouts.
     pub fn keeps_slot(&self, other: &Layout, number: u16) -> bool {
         let shard = self.shard_in(number);
-        shard.is_some() && shard == other.shard_in(number) && self.spreads_as(other)
+        let same_range = || {
+            let range = self.range_in_slot(number);
+            range.is_some() && range == other.range_in_slot(number)
+        };
+        let same_shard = || shard.is_some() && shard == other.shard_in(number) && self.spreads_as(other);
+        same_shard() || same_range()
     }
 
     /// Whether two layouts put each item into the same shard, whatever slots the shards have.
@@ -156,6 +162,9 @@ impl Layout {
             }
             (Strategy::Calculated { by, .. }, Strategy::Calculated { by: other_by, .. }) => {
                 by == other_by && self.hash == other.hash
+            }
+            (Strategy::Range { split_points, .. }, Strategy::Range { split_points: others, .. }) => {
+                split_points == others
             }
             _ => false,
         }

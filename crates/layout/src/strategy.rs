@@ -37,6 +37,10 @@ impl Layout {
     pub fn hashed_slot(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
         let by = match &self.strategy {
             Strategy::None | Strategy::Counter { .. } => return Ok(Slot::default()),
+            Strategy::Range { split_points, .. } => {
+                let range = sort.map_or(0, |sort| sort.range_in(split_points));
+                return Ok(Slot::shard(self.slot_number(range)));
+            }
             Strategy::Calculated { by, .. } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => {
                 by
             }

@@ -48,14 +48,6 @@ const AHEAD: u64 = 5 * 60 * 1000;
 /// Rows of one page of the directory: some 7 KB.
 const ROWS: usize = 100;
 
-/// Where the streams of a gathered Query come from.
-pub(crate) enum Source {
-    /// These.
-    Streams(Vec<ShardStream>),
-    /// They are found on the way.
-    Buckets(Box<Buckets>),
-}
-
 /// The buckets of one Query.
 pub(crate) struct Buckets {
     streams: ShardStreams,

@@ -25,10 +25,12 @@ mod index;
 mod locally_sorted;
 pub mod merge;
 mod page;
+mod ranges;
 pub(crate) mod request;
 mod scatter;
 mod shape;
 pub(crate) mod shard_streams;
+mod source;
 mod strong;
 
 use std::sync::Arc;
@@ -39,13 +41,15 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{Consistency, IndexKey, Layout, Reads, Slot, Table};
 
 use self::answer::Logical;
-use self::buckets::{Buckets, Source};
+use self::buckets::Buckets;
 use self::explain::Gather;
 use self::locally_sorted::LocallySorted;
+use self::ranges::Ranges;
 use self::request::Query;
 use self::scatter::wanted::Wanted;
 use self::shape::Gathering;
 use self::shard_streams::{ShardStream, streams};
+use self::source::Source;
 use crate::answer::{logical_page, rewrite};
 use crate::collection::keys::{Key, explained, physical, slot_of, stable, with_sort};
 use crate::collection::range::Condition;
@@ -200,7 +204,7 @@ fn read(
         (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => {
             Some(slot_of(context, schema, &layout, &query.partition, Some(sort))?)
         }
-        _ => None,
+        _ => Ranges::only(query, &layout),
     };
     if let (Some(slot), false) = (only, filters_index_key || query.fold.is_some()) {
         return one_shard(query, &layout, slot);
@@ -221,13 +225,16 @@ fn read(
     if strong {
         query.consistently();
     }
-    let source = match layout.time() {
-        None => {
+    let source = match (layout.time(), layout.split_points()) {
+        (None, Some(points)) if query.index.is_none() => Source::Ranges(Ranges::new(query, &layout, points)?),
+        (None, _) => {
             let mut streams = streams(query, &layout)?;
             streams.retain(|stream| only.is_none_or(|only| stream.slot == only));
             Source::Streams(streams)
         }
-        Some(time) => Source::Buckets(Box::new(Buckets::new(shared, query, &layout, time, context.now())?)),
+        (Some(time), _) => {
+            Source::Buckets(Box::new(Buckets::new(shared, query, &layout, time, context.now())?))
+        }
     };
     // Without the base fragments of a page there is no page.
     Ok(gathered(shared, query, logical, source, strong, reads.partial && !counts))

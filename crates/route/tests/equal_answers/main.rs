@@ -26,7 +26,7 @@ use serde_json::json;
 
 use both::Both;
 use requests::Requests;
-use worlds::{World, calculated, in_slots};
+use worlds::{World, calculated, in_slots, ranges};
 
 /// Keys, one of which has the form of another one's shard.
 const KEYS: &[&str] = &["a", "b", "a#~1"];
@@ -88,6 +88,18 @@ fn calculated_shards_answer_as_one_key() {
 fn slots_by_name_answer_as_one_key() {
     for slots in [&[0, 1, 4, 3][..], &[2, 1, 0], &[7]] {
         assert_eq!(refused(World::in_slots(slots), false), 0, "{slots:?}");
+    }
+}
+
+/// Split points between the sort keys, at one of them, and around those that there are.
+#[test]
+fn ranges_answer_as_one_key() {
+    for (points, slots) in [
+        (&["2025-01-02"][..], &[0, 1][..]),
+        (&["2024", "2025-01-02", "2025-01-03"], &[0, 3, 1, 2]),
+        (&["2025-01-01", "2025-01-02", "2025-01-02#", "2025-01-08", "x", "y"], &[4, 1, 2, 0, 3, 5, 6]),
+    ] {
+        assert_eq!(refused(World::ranges(points, slots), false), 0, "{points:?}");
     }
 }
 
@@ -176,9 +188,15 @@ fn an_index_key_that_migrates_answers_as_one_value() {
 /// Pages that end before their limit, and batches of which a part is left for later.
 #[test]
 fn short_pages_and_unfinished_batches_add_up() {
-    let worlds =
-        [World::calculated(4), World::counters(), World::assigned(), World::buckets(), World::spread()];
-    for (world, counters) in worlds.into_iter().zip([false, true, false, false, false]) {
+    let worlds = [
+        World::calculated(4),
+        World::counters(),
+        World::assigned(),
+        World::buckets(),
+        World::spread(),
+        World::ranges(&["2025-01-02", "2025-01-05"], &[0, 1, 2]),
+    ];
+    for (world, counters) in worlds.into_iter().zip([false, true, false, false, false, false]) {
         for seed in 0..30 {
             let mut both = Both::new(world.clone());
             let mut requests = Requests { rng: Rng::with_seed(seed), keys: KEYS, counters };
@@ -200,7 +218,9 @@ fn short_pages_of_a_key_that_moves_add_up() {
             (Layout::none(), calculated(4)),
             (calculated(4), calculated(2)),
             (in_slots(&[2, 0, 1]), in_slots(&[0, 2, 1])),
-        ][(seed % 3) as usize]
+            (ranges(&["2025-01-02"]), ranges(&["2025-01-02", "2025-01-05"])),
+            (calculated(2), ranges(&["2025-01-02", "2025-01-05"])),
+        ][(seed % 5) as usize]
             .clone();
         let mut both = Both::new(World::moving(from, to, Phase::Reserve));
         let mut requests = Requests { rng: Rng::with_seed(seed), keys: &["a", "b", "a#"], counters: false };
@@ -218,7 +238,7 @@ fn short_pages_of_a_key_that_moves_add_up() {
 /// Items are stored before the key moves; requests come in every phase; a mover moves none of them.
 #[test]
 fn a_key_that_moves_answers_as_one_key() {
-    for seed in 0..140 {
+    for seed in 0..260 {
         let (from, to) = [
             (Layout::none(), calculated(4)),
             (calculated(4), calculated(2)),
@@ -228,7 +248,14 @@ fn a_key_that_moves_answers_as_one_key() {
             (in_slots(&[1, 0, 5]), in_slots(&[0, 1, 2])),
             (Layout::none(), in_slots(&[5])),
             (in_slots(&[5]), in_slots(&[3, 5, 0, 1])),
-        ][(seed % 7) as usize]
+            // Into ranges, one of them split and shifted, merged, and back.
+            (Layout::none(), ranges(&["2025-01-02", "2025-01-05"])),
+            (ranges(&["2025-01-02"]), ranges(&["2025-01-01", "2025-01-03"]).with_slots(&[0, 2, 1]).unwrap()),
+            (ranges(&["2025-01-02", "2025-01-05"]), ranges(&["2025-01-02"])),
+            (ranges(&["2025-01-03"]), calculated(4)),
+            (calculated(3), ranges(&["2025-01-03"])),
+            (ranges(&["2025-01-03", "2025-01-04"]), Layout::none()),
+        ][(seed % 13) as usize]
             .clone();
         let mut both = Both::new(World::moving(from, to, Phase::Reserve));
         let mut requests = Requests { rng: Rng::with_seed(seed), keys: &["a", "b", "a#"], counters: false };

@@ -8,7 +8,8 @@ use heatsink_dynamo::{
 };
 use heatsink_layout::{
     By, DIRECTORY, Epoch, Glob, Granularity, Hash, InForce, KeyLayout, KeyLayouts, Layout, LayoutSource,
-    MigrationPhase, Moving, OfIndex, Phase, RecordedKey, Slot, Strategy, Table, TableLayouts, Template, Time,
+    MigrationPhase, Moving, OfIndex, Phase, RecordedKey, Slot, SplitPoints, Strategy, Table, TableLayouts,
+    Template, Time,
 };
 use heatsink_route::Router;
 use heatsink_testkit::{Step, Stepped};
@@ -76,6 +77,15 @@ pub fn in_slots(slots: &[u16]) -> Layout {
     calculated(u16::try_from(slots.len()).unwrap()).with_slots(slots).unwrap()
 }
 
+/// Ranges of the sort key, in the lowest slots.
+pub fn ranges(points: &[&str]) -> Layout {
+    let split_points =
+        SplitPoints::new(points.iter().map(|point| KeyValue::S((*point).to_owned().into())).collect())
+            .unwrap();
+    let shards = split_points.ranges();
+    layout(Strategy::Range { split_points, slots: Vec::new() }, shards, Hash::JumpXxh3)
+}
+
 impl World {
     fn of(layout: Layout, rules: Vec<KeyLayout>) -> Self {
         let table = Table::new(schema(), Arc::new(TableLayouts::new(rules)));
@@ -94,6 +104,11 @@ impl World {
     /// The same, with slots by name: of all keys, since escaped ones share no physical key.
     pub fn in_slots(slots: &[u16]) -> Self {
         World::of(in_slots(slots), vec![KeyLayout::new(Glob::new("*"), in_slots(slots))])
+    }
+
+    /// In ranges, in these slots.
+    pub fn ranges(points: &[&str], slots: &[u16]) -> Self {
+        World::ruled(ranges(points).with_slots(slots).unwrap())
     }
 
     /// The same, with a binary partition key and a number as sort key.

@@ -13,12 +13,14 @@ use crate::query::shard_streams::ShardStream;
 pub(super) struct Merged {
     pub(super) streams: Vec<ShardStream>,
     pub(super) merge: Merge<Position, Row>,
+    /// Whether the streams are ranges, each behind the one before.
+    in_turn: bool,
 }
 
 impl Merged {
     /// No streams.
     pub(super) fn new(descending: bool) -> Self {
-        Merged { streams: Vec::new(), merge: Merge::new(0, descending) }
+        Merged { streams: Vec::new(), merge: Merge::new(0, descending), in_turn: false }
     }
 
     /// Adds streams of which nothing comes before `from`, if that is known.
@@ -32,13 +34,26 @@ impl Merged {
         }
     }
 
+    /// Adds the streams of ranges, in the direction of reading.
+    pub(super) fn add_in_turn(&mut self, ranges: &[(ShardStream, Option<Key>)]) {
+        self.in_turn = true;
+        for (stream, from) in ranges {
+            self.add(vec![stream.clone()], from.as_ref());
+        }
+    }
+
+    /// Whether the streams are ranges, each behind the one before.
+    pub(super) fn is_in_turn(&self) -> bool {
+        self.in_turn
+    }
+
     /// The bucket that a stream is of.
     pub(super) fn bucket(&self, stream: usize) -> Option<Bucket> {
         self.streams.get(stream).and_then(|stream| stream.slot.bucket)
     }
 
-    /// Whether a stream is a bucket's that has not been read.
+    /// Whether a stream is a bucket's, or a range's, that has not been read.
     pub(super) fn is_unopened(&self, stream: usize) -> bool {
-        self.merge.is_unread(stream) && self.bucket(stream).is_some()
+        self.merge.is_unread(stream) && (self.in_turn || self.bucket(stream).is_some())
     }
 }

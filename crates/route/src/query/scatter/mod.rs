@@ -23,9 +23,9 @@ use self::opening::Opening;
 use self::round::NextRound;
 use self::wanted::Wanted;
 use super::answer::ShardTags;
-use super::buckets::Source;
 use super::merge::Next;
 use super::page::{Collected, Row};
+use super::source::Source;
 use crate::collection::position::Position;
 use crate::directory::not_done;
 use crate::dry_run::explained;
@@ -59,6 +59,10 @@ impl Scatter {
         let opening = match &wanted.source {
             Source::Streams(streams) => {
                 merged.add(streams.clone(), None);
+                Opening::default()
+            }
+            Source::Ranges(ranges) => {
+                merged.add_in_turn(&ranges.streams);
                 Opening::default()
             }
             Source::Buckets(buckets) => Opening::begin(buckets, &mut merged),
@@ -235,10 +239,11 @@ impl Scatter {
             shares.len(),
             shares.first().map_or(0, |(_, share)| *share)
         );
-        match (&self.wanted.gathering.fold, self.wanted.buckets()) {
+        match (&self.wanted.gathering.fold, &self.wanted.source) {
             (Some(fold), _) => fold.why(&why),
-            (None, Some(buckets)) => format!("{}; {why}", self.opening.why(buckets)),
-            (None, None) => why,
+            (None, Source::Buckets(buckets)) => format!("{}; {why}", self.opening.why(buckets)),
+            (None, Source::Ranges(ranges)) => ranges.why(),
+            (None, Source::Streams(_)) => why,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How far the buckets of a Query are opened: which of them have streams, which are due in a round,
+//! How far the buckets or the ranges of a Query are opened: which of them have streams, which are due in a round,
 //! and what the directory says of others. Buckets that code which bypasses Heatsink began are
 //! entered in the directory once something was found in them.
 //!
@@ -25,7 +25,7 @@ pub(super) struct Opening {
     start: Option<Json>,
     /// The buckets that have streams.
     found: Vec<Bucket>,
-    /// How often buckets were opened: each time twice as many.
+    /// How often buckets or ranges were opened: each time twice as many.
     rounds: u32,
     /// The buckets that other code may have begun, once they have streams.
     begun: Option<Vec<Bucket>>,
@@ -154,6 +154,18 @@ impl Opening {
             }
             !merged.is_unopened(want.stream)
                 || merged.bucket(want.stream).is_some_and(|bucket| next.contains(&bucket))
+        });
+    }
+
+    /// Leaves those ranges unopened that are not due yet, as buckets are.
+    pub(super) fn hold_ranges_back(&self, blocked: Option<usize>, wanted: &mut Vec<Want>, merged: &Merged) {
+        let due = self.rounds == 0 || blocked.is_some_and(|stream| merged.is_unopened(stream));
+        let mut opens = if due { 1_usize << self.rounds.min(16) } else { 0 };
+        wanted.retain(|want| {
+            let is_open = !merged.is_unopened(want.stream);
+            let opened = !is_open && opens > 0;
+            opens -= usize::from(opened);
+            is_open || opened
         });
     }
 

@@ -60,12 +60,12 @@ impl NextRound<'_> {
     }
 
     /// How many bytes of bodies are sent at least: the merge gives no row before every shard was
-    /// read. Which buckets will be, nobody knows.
+    /// read. Which buckets and ranges will be, nobody knows.
     fn bodies_left(&self, calls: &[PhysicalCall]) -> usize {
-        if self.wanted.buckets().is_some() {
+        if !self.wanted.reads_all() {
             return 0;
         }
-        let Merged { streams, merge } = self.merged;
+        let Merged { streams, merge, .. } = self.merged;
         let unread = (0..streams.len()).filter(|stream| merge.is_unread(*stream)).count();
         calls.iter().map(|call| call.body.len()).min().unwrap_or_default().saturating_mul(unread)
     }
@@ -81,9 +81,18 @@ impl NextRound<'_> {
         if let Some(buckets) = in_order {
             self.opening.hold_back(buckets, blocked, &mut wanted, self.merged);
         }
+        let in_turn = self.merged.is_in_turn();
+        if in_turn {
+            self.opening.hold_ranges_back(blocked, &mut wanted, self.merged);
+        }
         let bucket = |want: &Want| self.merged.streams.get(want.stream).and_then(|stream| stream.slot.bucket);
         let share = |want: Want| {
-            let open = in_order.map_or(all, |buckets| buckets.shards(bucket(&want)).into());
+            let open = match in_order {
+                Some(buckets) => buckets.shards(bucket(&want)).into(),
+                // What is wanted next lies in one range.
+                None if in_turn => 1,
+                None => all,
+            };
             let share = match want.reads {
                 0 if left == by_bytes => mean(want.rows, open),
                 0 => likely(want.rows, open),

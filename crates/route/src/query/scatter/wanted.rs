@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::collection::keys::Key;
 use crate::learned::item_sizes::ItemSizes;
-use crate::query::buckets::{Buckets, Source};
+use crate::query::buckets::Buckets;
 use crate::query::shape::Gathering;
+use crate::query::source::Source;
 
 /// What a gathered Query asks for.
 pub(crate) struct Wanted {
@@ -28,7 +29,12 @@ impl Wanted {
     pub(super) fn buckets(&self) -> Option<&Buckets> {
         match &self.source {
             Source::Buckets(buckets) => Some(buckets),
-            Source::Streams(_) => None,
+            Source::Streams(_) | Source::Ranges(_) => None,
         }
+    }
+
+    /// Whether its streams are all known from the start, and each is read if the merge needs it.
+    pub(super) fn reads_all(&self) -> bool {
+        matches!(self.source, Source::Streams(_))
     }
 }
