@@ -42,6 +42,7 @@ pub use error::WorkerError;
 pub use events::{EventQueue, Events, Sent, events};
 pub use key::logical_key::Key;
 pub use key::prepare::{DEFAULT_RATE, Plan, ReshardOptions};
+pub use key::quantiles::quantiles;
 pub use key::report::ReshardReport;
 pub use key::reshard::Reshard;
 pub use key::steps::NewestStep;

@@ -338,6 +338,7 @@ impl Fence {
             knows_numbers: true,
             knows_narrowing: true,
             knows_table_changes: true,
+            knows_ranges: true,
             ruled: Some(self.ruled.lock().unwrap_or_else(PoisonError::into_inner).clone()),
         }
     }

@@ -107,6 +107,9 @@ pub struct Gateway {
     /// Whether it knows that all keys of a table get other layouts. Older builds refuse requests on
     /// such a table.
     pub knows_table_changes: bool,
+    /// Whether it knows keys that lie in ranges of their sort keys. An older one refuses their records,
+    /// and with them their tables.
+    pub knows_ranges: bool,
     /// Which tables its rules would shard. Older builds do not say it.
     pub ruled: Option<RuledTables>,
 }
@@ -143,6 +146,7 @@ impl Gateway {
             "numbers": { "BOOL": self.knows_numbers },
             "narrowing": { "BOOL": self.knows_narrowing },
             "table_changes": { "BOOL": self.knows_table_changes },
+            "ranges": { "BOOL": self.knows_ranges },
         });
         if let Some(process) = &self.process {
             item["process"] = json!({ "S": process });
@@ -190,6 +194,7 @@ impl Gateway {
                 knows_numbers: flag("numbers"),
                 knows_narrowing: flag("narrowing"),
                 knows_table_changes: flag("table_changes"),
+                knows_ranges: flag("ranges"),
                 ruled: match text("ruled") {
                     Some(text) => Some(serde_json::from_str(text).ok()?),
                     None => None,
@@ -385,6 +390,7 @@ mod tests {
             knows_numbers: true,
             knows_narrowing: true,
             knows_table_changes: true,
+            knows_ranges: true,
             ruled: Some(RuledTables::default()),
         }
     }

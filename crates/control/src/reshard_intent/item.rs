@@ -128,8 +128,11 @@ impl ReshardIntent {
                 version: number("version")?,
             };
             let layout = &intent.request.layout;
-            let is_of_keys = layout.by.is_some() || layout.counter.is_some() || layout.slots.is_some();
-            if intent.index.is_some() && is_of_keys || !layout.has_sound_slots() {
+            let is_of_keys = layout.by.is_some()
+                || layout.counter.is_some()
+                || layout.split_at.is_some()
+                || layout.slots.is_some();
+            if intent.index.is_some() && is_of_keys || !layout.is_sound() {
                 return None;
             }
             // An intent under the key of another one would be carried out, and never found again.
@@ -140,7 +143,7 @@ impl ReshardIntent {
         read().ok_or_else(|| {
             let known = [FORM, FORM_OF_VALUE, FORM_OF_LONG].map(Some).contains(&number("form"));
             let request = text("request").map(serde_json::from_str::<Request>);
-            let misplaced = matches!(&request, Some(Ok(request)) if !request.layout.has_sound_slots());
+            let misplaced = matches!(&request, Some(Ok(request)) if !request.layout.is_sound());
             let newer = number("form").is_some_and(|form| form > FORM_OF_LONG)
                 || !seal::is_broken(item) && known && parts.iter().all(|name| is_json(name)) && request.is_some() && !misplaced;
             Error::internal(match newer {

@@ -20,7 +20,7 @@ mod under_way;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{Error, KeyType};
-use heatsink_layout::{By, Layout, Phase, check_slots, in_slots, shards};
+use heatsink_layout::{By, Layout, Phase, SplitPoints, check_slots, in_slots, shards};
 use serde::{Deserialize, Serialize};
 
 pub use steering::Steering;
@@ -40,6 +40,10 @@ pub struct WantedLayout {
     /// counters of single keys cannot read an intent with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<Vec<String>>,
+    /// Where its ranges begin, for a key that is to lie in ranges of its sort key, one for each shard.
+    /// Builds that know no ranges cannot read an intent with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_at: Option<SplitPoints>,
     /// The number of each shard's slot, by shard, of a key of the table. `None`: shards that the key
     /// has keep their slots, and a whole key lies under its own name. Builds that know no slots by
     /// name cannot read an intent with it.
@@ -49,7 +53,13 @@ pub struct WantedLayout {
 
 impl From<u16> for WantedLayout {
     fn from(shards: u16) -> Self {
-        WantedLayout { shards, by: None, counter: None, slots: None }
+        WantedLayout { shards, by: None, counter: None, split_at: None, slots: None }
+    }
+}
+
+impl From<SplitPoints> for WantedLayout {
+    fn from(points: SplitPoints) -> Self {
+        WantedLayout { split_at: Some(points.clone()), ..points.ranges().into() }
     }
 }
 
@@ -58,17 +68,22 @@ impl WantedLayout {
     pub fn of(layout: &Layout) -> Self {
         let counter = layout.counter_attributes().map(<[String]>::to_vec);
         let slots = Some(layout.slots()).filter(|slots| !slots.is_empty()).map(<[u16]>::to_vec);
-        WantedLayout { counter, slots, ..layout.shards.into() }
+        WantedLayout { counter, slots, split_at: layout.split_points().cloned(), ..layout.shards.into() }
     }
 
-    /// `4 shards`, and in which slots where that is asked for.
+    /// `4 shards`, or its ranges, and in which slots where that is asked for.
     pub fn in_words(&self) -> String {
-        format!("{}{}", shards(self.shards), in_slots(self.slots.as_deref().unwrap_or_default()))
+        let slots = in_slots(self.slots.as_deref().unwrap_or_default());
+        match &self.split_at {
+            Some(points) => format!("{} ranges{slots}, split at {points}", self.shards),
+            None => format!("{}{slots}", shards(self.shards)),
+        }
     }
 
-    /// Whether the slots can be those of so many shards.
-    fn has_sound_slots(&self) -> bool {
+    /// Whether the slots and the ranges can be those of so many shards.
+    fn is_sound(&self) -> bool {
         self.slots.as_ref().is_none_or(|slots| check_slots(slots, self.shards).is_ok())
+            && self.split_at.as_ref().is_none_or(|points| points.ranges() == self.shards)
     }
 }
 

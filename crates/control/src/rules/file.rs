@@ -16,6 +16,7 @@ use super::client_section;
 use super::fence::Section;
 use super::limits;
 use super::numbers::{PartNumber, Shards};
+use super::split_at::SplitPoint;
 use super::webhook;
 
 /// The rules of a gateway: which keys of which tables are spread, and how.
@@ -65,7 +66,7 @@ pub(crate) struct Rule {
     pub index: Option<Spanned<String>>,
     /// "calculated": an item's shard is a hash of its sort key. "random": the same, of the whole
     /// sort key. "bucket": an item lies in the hour, day, week or month of its sort key, within it
-    /// as calculated. "counter": numbers that are added to are kept as parts in all shards and
+    /// as calculated. "range": its shard is the range that its sort key lies in. "counter": numbers that are added to are kept as parts in all shards and
     /// summed when they are read. "template": as the table was sharded by hand. "none": the keys
     /// stay whole.
     pub strategy: StrategyName,
@@ -76,8 +77,12 @@ pub(crate) struct Rule {
     /// What is hashed: "sort_key" (the default), or one part of a string sort key.
     #[schemars(with = "Option<By>")]
     pub by: Option<Spanned<By>>,
+    /// Where one range of the sort key ends and the next one begins, ascending: 1 to 63 sort keys,
+    /// of the type that the table's has. For "range" only, which needs it.
+    #[schemars(with = "Option<Vec<SplitPoint>>", length(min = 1, max = 63))]
+    pub split_at: Option<Spanned<Vec<SplitPoint>>>,
     /// How many physical keys each logical key is spread over; in each bucket, where there are
-    /// buckets. Needed but for "none" and "bucket".
+    /// buckets. Needed but for "none", "range" and "bucket".
     #[schemars(with = "Option<Shards>")]
     pub shards: Option<Spanned<Shards>>,
     /// "shard" (the default): a Query shows each shard as it was when it was read. "strong": it
@@ -147,6 +152,7 @@ pub(crate) enum StrategyName {
     None,
     Calculated,
     Random,
+    Range,
     Bucket,
     Counter,
     Template,

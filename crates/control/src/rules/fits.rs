@@ -60,6 +60,14 @@ impl Rule {
                         hold that item's parts as several items"
                 .to_owned());
         };
+        if let Some(points) = layout.split_points().filter(|points| points.key_type() != sort.key_type) {
+            return Err(format!(
+                "`split_at` names sort keys of type {}, and the sort key {} is of type {}",
+                points.key_type().name(),
+                sort.name,
+                sort.key_type.name()
+            ));
+        }
         if let Some(attribute) = part_of {
             if attribute != sort.name {
                 return Err(format!(

@@ -19,6 +19,7 @@ mod numbers;
 mod read;
 mod rule;
 mod shared_calls;
+mod split_at;
 mod webhook;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub use limits::ClientLimits;
 pub use numbers::MAX_SHARDS;
 pub use read::MAX_COUNTER_SHARDS;
 pub use rule::{Rule, SharedCalls, Spread};
+pub use split_at::split_point;
 pub use webhook::WebhookSettings;
 
 pub use automatic::{Automatic, Mode};

@@ -14,7 +14,7 @@ use super::file::{
 };
 use super::numbers::MAX_SHARDS;
 use super::rule::{Rule, Spread};
-use super::{RulesError, hash, shared_calls};
+use super::{RulesError, hash, shared_calls, split_at};
 
 /// Checks rule `number` of a file.
 pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) -> Result<Rule, RulesError> {
@@ -82,6 +82,7 @@ fn name(strategy: StrategyName) -> &'static str {
         StrategyName::None => "none",
         StrategyName::Calculated => "calculated",
         StrategyName::Random => "random",
+        StrategyName::Range => "range",
         StrategyName::Bucket => "bucket",
         StrategyName::Counter => "counter",
         StrategyName::Template => "template",
@@ -114,10 +115,11 @@ fn of_index(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
 /// Refuses fields that the strategy does not use.
 fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
     of_index(raw, fault)?;
-    use StrategyName::{Bucket, Calculated, Counter, None, Random, Template};
+    use StrategyName::{Bucket, Calculated, Counter, None, Random, Range, Template};
     let fields = [
         (raw.by.as_ref().map(Spanned::span), &[Calculated, Bucket, Template][..]),
         (raw.shards.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Counter, Template]),
+        (raw.split_at.as_ref().map(Spanned::span), &[Range]),
         (raw.attributes.as_ref().map(Spanned::span), &[Counter]),
         (raw.bucket.as_ref().map(Spanned::span), &[Bucket, Template]),
         (raw.time.as_ref().map(Spanned::span), &[Bucket, Template]),
@@ -125,8 +127,8 @@ fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
         (raw.hash.as_ref().map(Spanned::span), &[Template]),
         (raw.hex_digits.as_ref().map(Spanned::span), &[Template]),
         (raw.physical_keys.as_ref().map(Spanned::span), &[Template]),
-        (raw.consistency.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
-        (raw.on_shard_error.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
+        (raw.consistency.as_ref().map(Spanned::span), &[Calculated, Random, Range, Bucket, Template]),
+        (raw.on_shard_error.as_ref().map(Spanned::span), &[Calculated, Random, Range, Bucket, Template]),
     ];
     for (span, strategies) in fields {
         let (Some(span), false) = (span, strategies.contains(&raw.strategy)) else { continue };
@@ -134,6 +136,7 @@ fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
             None => ", which leaves keys whole",
             Random => ", which hashes the whole sort key",
             Counter => ", whose items lie in all shards",
+            Range => ", which has a shard for each range of `split_at`",
             _ => "",
         };
         let strategy = name(raw.strategy);
@@ -174,6 +177,14 @@ fn spread(
     let (strategy, shards) = match strategy {
         StrategyName::Calculated | StrategyName::Random => {
             (Strategy::calculated(by), shards.ok_or_else(|| needs(&example))?)
+        }
+        StrategyName::Range => {
+            let points = raw.split_at.ok_or_else(|| {
+                needs("`split_at`: the sort keys at which the next range begins, such as split_at = [\"g\", \"p\"]")
+            })?;
+            let split_points = split_at::of(points, fault)?;
+            let shards = split_points.ranges();
+            (Strategy::Range { split_points, slots: Vec::new() }, shards)
         }
         StrategyName::Bucket => {
             let time = time.ok_or_else(|| needs("`bucket`: \"hour\", \"day\", \"week\" or \"month\""))?;

@@ -20,6 +20,7 @@ mod place;
 pub(crate) mod prepare;
 mod protocol;
 mod pull;
+pub(crate) mod quantiles;
 pub(crate) mod report;
 pub(crate) mod reshard;
 mod run;

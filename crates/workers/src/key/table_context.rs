@@ -20,8 +20,8 @@ use crate::key::logical_key::Key;
 use crate::key::reshard::Reshard;
 use crate::key::steps;
 use crate::key::wanted::{
-    alike, by, can_change, can_have_slots, expiring_counters, is_countable, is_wanted, number_of_shards,
-    part_of_text, same, slots_flag, target,
+    alike, by, can_change, can_have_ranges, can_have_slots, expiring_counters, is_countable, is_wanted,
+    number_of_shards, part_of_text, same, slots_flag, target,
 };
 
 /// A table whose keys may be resharded.
@@ -183,7 +183,14 @@ impl TableContext {
         let counter = layout.and_then(|layout| layout.counter_attributes()).map(<[String]>::to_vec);
         let has_others = self.record(key).is_some() && !self.laid_out(key).slots().is_empty();
         let slots = has_others.then(|| (0..shards).collect());
-        WantedLayout { by: layout.and_then(|layout| by(layout)).cloned(), counter, slots, ..shards.into() }
+        let split_at = layout.and_then(|layout| layout.split_points()).cloned();
+        WantedLayout {
+            by: layout.and_then(|layout| by(layout)).cloned(),
+            counter,
+            split_at,
+            slots,
+            ..shards.into()
+        }
     }
 
     /// Whether a key holds counters, or is about to.
@@ -315,6 +322,7 @@ impl TableContext {
         part_of_text(schema, wanted)?;
         is_countable(schema, self.expires.is_some(), wanted)?;
         can_have_slots(&self.laid_out(key), wanted)?;
+        can_have_ranges(schema, &self.laid_out(key), wanted)?;
         if key.is_empty() {
             return usage("A partition key is never empty");
         }

@@ -6,7 +6,7 @@
 use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_control::rules::{MAX_COUNTER_SHARDS, can_count};
 use heatsink_dynamo::{KeyType, TableSchema};
-use heatsink_layout::{By, Hash, Layout, Moving, Strategy, check_slots, in_slots, shards};
+use heatsink_layout::{By, Hash, Layout, MOST_RANGES, Moving, Strategy, check_slots, in_slots, shards};
 
 use crate::error::{WorkerError, usage};
 
@@ -24,13 +24,22 @@ pub(crate) fn target(from: &Layout, wanted: &WantedLayout) -> Layout {
         return Layout { shards: wanted.shards, ..from.clone() };
     }
     let by = wanted.by.clone().or_else(|| by(from).cloned()).unwrap_or(By::SortKey);
-    let strategy = if wanted.shards == 1 { Strategy::None } else { Strategy::calculated(by) };
+    // What decides a shard stays where nothing else is said.
+    let points = match (&wanted.split_at, from.split_points()) {
+        (None, Some(own)) if wanted.by.is_none() && own.ranges() == wanted.shards => Some(own),
+        (points, _) => points.as_ref(),
+    };
+    let strategy = match points {
+        _ if wanted.shards == 1 => Strategy::None,
+        Some(points) => Strategy::Range { split_points: points.clone(), slots: Vec::new() },
+        None => Strategy::calculated(by),
+    };
     let to = Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 };
     let slots = match &wanted.slots {
         Some(slots) => slots.clone(),
         // A whole key lies under its own name unless another one is asked for.
         None if wanted.shards == 1 => vec![0],
-        None => from.slots_for(wanted.shards),
+        None => points.map_or_else(|| from.slots_for(wanted.shards), |points| from.slots_for_ranges(points)),
     };
     // Whoever asks has checked them (`can_have_slots`).
     to.clone().with_slots(&slots).unwrap_or(to)
@@ -54,7 +63,11 @@ pub(crate) fn same(one: &Layout, other: &Layout) -> bool {
 
 /// Whether a layout is what is wanted.
 pub fn is_wanted(layout: &Layout, wanted: &WantedLayout) -> bool {
-    let by_wanted = wanted.shards == 1 || wanted.by.is_none() || wanted.by.as_ref() == by(layout);
+    let by_wanted = wanted.shards == 1
+        || match &wanted.split_at {
+            Some(points) => layout.split_points() == Some(points),
+            None => wanted.by.is_none() || wanted.by.as_ref() == by(layout),
+        };
     let in_slots = match &wanted.slots {
         Some(slots) => layout.slot_numbers().eq(slots.iter().copied()),
         None => wanted.shards > 1 || layout.slots().is_empty(),
@@ -174,6 +187,49 @@ pub(crate) fn is_countable(
     can_count(attributes, schema).or_else(|why| {
         usage(format!("No key of table {} can be a counter of {}: {why}", schema.name, attributes.join(", ")))
     })
+}
+
+/// Whether ranges are wanted that a key can have. Ranges that it has stay, or others are named: by
+/// their number alone nobody knows where they end.
+pub(crate) fn can_have_ranges(
+    schema: &TableSchema,
+    from: &Layout,
+    wanted: &WantedLayout,
+) -> Result<(), WorkerError> {
+    let Some(points) = &wanted.split_at else {
+        let stay =
+            wanted.by.is_some() || wanted.counter.is_some() || [1, from.shards].contains(&wanted.shards);
+        return match from.split_points() {
+            Some(own) if !stay => usage(format!(
+                "The key lies in {} ranges of its sort key, split at {own}: say --strategy range for {} ranges at the quantiles of its items, --split-at \
+                 for ranges of your own, or --strategy calculated",
+                own.ranges(),
+                wanted.shards
+            )),
+            _ => Ok(()),
+        };
+    };
+    if wanted.counter.is_some() || wanted.by.is_some() {
+        return usage("Ranges of the sort key are asked for, and another strategy: leave one of them out");
+    }
+    if points.ranges() != wanted.shards {
+        return usage(format!(
+            "{} split points make {} ranges, and {} shards were asked for: a key has one for each range, at most {MOST_RANGES}",
+            points.iter().count(),
+            points.ranges(),
+            wanted.shards
+        ));
+    }
+    match &schema.key.sort {
+        Some(sort) if sort.key_type != points.key_type() => usage(format!(
+            "The split points are of type {}, and the sort key {} of table {} is of type {}",
+            points.key_type().name(),
+            sort.name,
+            schema.name,
+            sort.key_type.name()
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a part of the sort key is wanted that it can have.

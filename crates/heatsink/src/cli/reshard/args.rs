@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand};
-use heatsink_control::reshard_intent::WantedLayout;
+use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_layout::{By, check_slots};
 use heatsink_workers::{DEFAULT_RATE, slots_flag};
 
@@ -109,7 +109,7 @@ pub(super) struct Start {
     #[arg(allow_negative_numbers = true)]
     pub key: Vec<String>,
     /// Reshard a value of this global index's partition key instead: only that value is spread
-    #[arg(long, value_name = "INDEX", conflicts_with_all = ["strategy", "attribute", "separator", "part"])]
+    #[arg(long, value_name = "INDEX", conflicts_with_all = ["strategy", "attribute", "separator", "part", "split_at"])]
     pub index: Option<String>,
     /// All keys of the table that begin so, at most 1,000, or with --index all values of the index,
     /// at most 100. Reads the keys of at most 1,000,000 items
@@ -120,7 +120,7 @@ pub(super) struct Start {
     #[arg(long, value_name = "FILE", visible_alias = "keys-from")]
     pub file: Option<PathBuf>,
     /// How many shards each gets; 1 brings all of its items back under the key itself
-    #[arg(long, value_name = "N", required_unless_present = "slots")]
+    #[arg(long, value_name = "N", required_unless_present_any = ["slots", "split_at"])]
     pub shards: Option<u16>,
     /// The slot of each shard, by shard: K#~7 is slot 7 of the key K, which itself is slot 0. Only
     /// items of shards whose slot changes move [default: shards keep their slots, new ones get the
@@ -128,10 +128,14 @@ pub(super) struct Start {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with_all = ["index", "attribute"])]
     pub slots: Option<Vec<u16>>,
     /// What decides an item's shard: `calculated`, a hash of the sort key, or `random`, which is
-    /// the same; `counter`: numbers that are added to lie in parts [default: as it is now, or
-    /// `calculated`]
+    /// the same; `range`: the range that its sort key lies in, split at the quantiles of its items;
+    /// `counter`: numbers that are added to lie in parts [default: as it is now, or `calculated`]
     #[arg(long, value_name = "STRATEGY")]
     pub strategy: Option<String>,
+    /// Lay it out in ranges of the sort key, and begin one at this sort key; may be given several
+    /// times, ascending; binary in base64
+    #[arg(long, value_name = "SORT_KEY", allow_negative_numbers = true, conflicts_with_all = ["attribute", "separator"])]
+    pub split_at: Vec<String>,
     /// A number of a counter; may be given several times [default: of a key that is a counter,
     /// those it has]
     #[arg(long, value_name = "NAME", requires = "strategy")]
@@ -208,7 +212,8 @@ impl Args {
 
 /// The number of shards that is asked for, checked before the store is opened.
 pub(super) fn shards(start: &Start) -> Result<u16, Exit> {
-    let named = start.slots.as_ref().map_or(0, Vec::len);
+    let ranges = Some(start.split_at.len() + 1).filter(|ranges| *ranges > 1);
+    let named = start.slots.as_ref().map(Vec::len).or(ranges).unwrap_or(0);
     let shards = start.shards.map_or(named, usize::from);
     let few = u16::try_from(shards).ok().filter(|few| (1..=MOST_SHARDS).contains(few));
     let Some(few) = few else {
@@ -220,9 +225,26 @@ pub(super) fn shards(start: &Start) -> Result<u16, Exit> {
     Ok(few)
 }
 
-/// The layout that is asked for.
+/// Whether ranges of the sort key are asked for.
+pub(super) fn in_ranges(start: &Start) -> bool {
+    start.strategy.as_deref() == Some("range") || !start.split_at.is_empty()
+}
+
+/// The layout that is asked for; where [ranges](in_ranges) are, without them.
 pub(super) fn wanted(start: &Start) -> Result<WantedLayout, Exit> {
     let of = WantedLayout { slots: start.slots.clone(), ..shards(start)?.into() };
+    if let Some(other) = start.strategy.as_deref().filter(|one| *one != "range" && !start.split_at.is_empty())
+    {
+        return Err(Exit::usage(format!("--split-at is of --strategy range, not of {other:?}")));
+    }
+    if in_ranges(start) {
+        if start.separator.is_some() || !start.attribute.is_empty() {
+            return Err(Exit::usage(
+                "--strategy range: it takes the whole sort key: leave --separator, --part and --attribute out",
+            ));
+        }
+        return Ok(of);
+    }
     if start.strategy.as_deref() != Some("counter") {
         if !start.attribute.is_empty() {
             return Err(Exit::usage("--attribute names a number of a counter: say --strategy counter"));
@@ -248,7 +270,14 @@ pub(super) fn words(wanted: &WantedLayout) -> String {
         None => String::new(),
     };
     let slots = slots_flag(wanted.slots.as_deref().unwrap_or_default());
-    format!("--shards {}{slots}{counter}", wanted.shards)
+    let points = wanted.split_at.iter().flat_map(|points| points.iter());
+    let points: String = points
+        .map(|point| format!(" --split-at {}", quoted(&key_text(&point.canonical_bytes(), point.key_type()))))
+        .collect();
+    match points.is_empty() {
+        true => format!("--shards {}{slots}{counter}", wanted.shards),
+        false => format!("--strategy range{points}{slots}"),
+    }
 }
 
 /// What is to decide an item's shard; `None` where nothing is said.
@@ -269,7 +298,7 @@ fn by(start: &Start) -> Result<Option<By>, Exit> {
         }
         Some(other) => {
             return Err(Exit::usage(format!(
-                "--strategy {other:?}: single keys are laid out as `calculated`, `random` or `counter`"
+                "--strategy {other:?}: single keys are laid out as `calculated`, `random`, `range` or `counter`"
             )));
         }
     };

@@ -70,6 +70,9 @@ pub(super) async fn ask(
     if todo.iter().any(|(_, reshard)| reshard.has_slots_by_name()) {
         intents::known_to_all(opened, |one| one.knows_slots, "slots by name").await?;
     }
+    if todo.iter().any(|((_, wanted), _)| wanted.split_at.is_some()) {
+        intents::known_to_all(opened, |one| one.knows_ranges, "ranges of sort keys").await?;
+    }
     if context.key_type() == KeyType::N {
         intents::known_to_all(opened, |one| one.knows_numbers, "shards of keys that are numbers").await?;
     }

@@ -17,6 +17,7 @@ mod keys;
 mod on_record;
 mod opened;
 mod quoted;
+mod ranges;
 mod shard_form;
 mod status;
 mod summary;
@@ -71,12 +72,12 @@ async fn begin(start: Start) -> Result<(), Exit> {
     let keys = keys::named(&opened, &context, &start).await?;
     let several = start.key.len() != 1;
     shard_form::refuse(&opened, &context, &keys.keys, !start.key.is_empty()).await?;
-    let in_full = |key: Vec<u8>| {
-        let wanted = context.in_full(&key, &wanted);
-        (key, wanted)
-    };
-    let wanted = keys.keys.into_iter().map(in_full).collect();
-    let asked = ask::Asked { wanted, several, read: keys.read, yes: start.yes };
+    let mut of_keys = Vec::with_capacity(keys.keys.len());
+    for key in keys.keys {
+        let full = ranges::with_ranges(&context, &key, &start, context.in_full(&key, &wanted)).await?;
+        of_keys.push((key, full));
+    }
+    let asked = ask::Asked { wanted: of_keys, several, read: keys.read, yes: start.yes };
     ask::ask(&opened, context, asked, &start.how, &start.place).await
 }
 

@@ -65,9 +65,13 @@ impl Layouts {
 
 /// What is asked for a key that is to lie so.
 pub(super) fn wanted(layout: &Layout) -> WantedLayout {
+    let split_at = layout.split_points().cloned();
     WantedLayout {
         by: by(layout).cloned(),
         counter: layout.counter_attributes().map(<[String]>::to_vec),
+        // A rule's ranges have the usual slots, wherever those of the same bounds were before.
+        slots: split_at.as_ref().map(|points| (0..points.ranges()).collect()),
+        split_at,
         ..layout.shards.into()
     }
 }

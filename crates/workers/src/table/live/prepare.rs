@@ -103,7 +103,10 @@ impl LiveAdoption {
             }
             let older = match alone {
                 true => Vec::new(),
-                false => changer.gateways_without(|one| one.knows_table_changes).await?,
+                false => {
+                    let ranges = to.iter().any(|one| one.layout().split_points().is_some());
+                    changer.gateways_without(|one| one.knows_table_changes && (one.knows_ranges || !ranges)).await?
+                }
             };
             if !older.is_empty() {
                 return usage(format!(
