@@ -27,6 +27,7 @@ mod memory;
 pub mod missed_record;
 mod name;
 mod put_on_record;
+mod range_traces;
 mod record;
 mod records;
 pub mod registry;

@@ -6,7 +6,8 @@
 //! either Heatsink put them there, or it is chance; how small that chance is, is computed. A
 //! client's own few keys of that form are never taken for shards.
 //!
-//! Where a key's shards have slots by name, each slot holds the items of one shard (`slot_traces`).
+//! Where a key's shards have slots by name, each slot holds the items of one shard (`slot_traces`);
+//! where they are ranges of the sort key, those between two others (`range_traces`).
 //!
 //! Not seen: shards that follow from a part of the sort key, buckets, fragments of counters, and
 //! values of indexes.
@@ -19,6 +20,7 @@ use heatsink_dynamo::{KeyType, KeyValue};
 use heatsink_layout::SortKey;
 use heatsink_layout::codec::split_shard_of;
 
+use crate::range_traces::{RangeTraces, ToldRanges};
 use crate::slot_traces::SlotTraces;
 
 /// The most shards that a key can have.
@@ -40,6 +42,8 @@ pub struct KeyTraces {
     pub shards: Option<(u16, u16)>,
     /// What they say of slots by name.
     named: SlotTraces,
+    /// What they say of ranges.
+    ranges: RangeTraces,
 }
 
 impl KeyTraces {
@@ -58,6 +62,13 @@ impl KeyTraces {
     fn see(&mut self, sort: SortKey<'_>, slot: u16) {
         self.add(sort.shard_counts(slot, MOST_SHARDS), slot);
         self.named.add(sort, slot, MOST_SHARDS);
+        self.ranges.add(sort.value(), slot);
+    }
+
+    /// The ranges of the sort key that the items name, where no hash puts them where they are; `None`
+    /// where there are no such either.
+    pub fn ranges(&self) -> Option<ToldRanges> {
+        if self.shards.is_some() || self.named_slots().is_some() { None } else { self.ranges.told() }
     }
 
     /// The slots that the items name, by shard, where no number of shards has each in its usual
@@ -73,7 +84,8 @@ impl KeyTraces {
     /// The least number of shards with which every item lies where it does; 0 if there is none.
     pub fn least(&self) -> u16 {
         let named = || self.slots().and_then(|slots| u16::try_from(slots.len()).ok());
-        self.shards.map(|(least, _)| least).or_else(named).unwrap_or(0)
+        let ranges = || self.ranges().map(|told| told.split_points.ranges());
+        self.shards.map(|(least, _)| least).or_else(named).or_else(ranges).unwrap_or(0)
     }
 
     /// How likely it is that so many items lie so by chance, at most: with n shards each item does
@@ -85,6 +97,7 @@ impl KeyTraces {
             (None, Some((slots, named))) if slots.len() > 1 => {
                 (u16::try_from(slots.len()).unwrap_or(u16::MAX), named)
             }
+            (None, None) => return self.ranges().map_or(1.0, |told| told.by_chance),
             _ => return 1.0,
         };
         let items = i32::try_from(self.items).unwrap_or(i32::MAX);

@@ -38,7 +38,7 @@ impl<'a> SortKey<'a> {
     }
 
     /// The value, as keys are ordered; `None` for a number that is none.
-    pub(crate) fn value(self) -> Option<KeyValue<'a>> {
+    pub fn value(self) -> Option<KeyValue<'a>> {
         match self {
             SortKey::S(text) => Some(KeyValue::S(Cow::Borrowed(text))),
             SortKey::N(text) => Number::parse(text).ok().map(KeyValue::N),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use futures::executor::block_on;
-use heatsink_dynamo::{Error, Operation};
+use heatsink_dynamo::{Error, Number, Operation};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -79,11 +79,13 @@ async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answe
             Err(error) => {
                 let mut item = Json::Object(error.members.clone());
                 order_sets(&mut item);
+                spell_keys(&mut item);
                 all.error = Some((error.code.name().to_owned(), error.message, item));
                 return all;
             }
             Ok(mut answer) => {
                 order_sets(&mut answer);
+                spell_keys(&mut answer);
                 if let Some(answer) = answer.as_object_mut() {
                     let mut capacity = answer.remove("ConsumedCapacity").unwrap_or_default();
                     // One for each table, in no order.
@@ -109,6 +111,23 @@ async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answe
                 }
             }
         }
+    }
+}
+
+/// Spells partition keys that are numbers as DynamoDB does, whose answers have one spelling of each.
+/// The embedded store repeats what the request says.
+fn spell_keys(answer: &mut Json) {
+    match answer {
+        Json::Object(members) => {
+            if let Some(Json::String(text)) = members.get_mut("pk").and_then(|pk| pk.get_mut("N"))
+                && let Ok(number) = Number::parse(text)
+            {
+                *text = number.to_string();
+            }
+            members.values_mut().for_each(spell_keys);
+        }
+        Json::Array(elements) => elements.iter_mut().for_each(spell_keys),
+        _ => {}
     }
 }
 
@@ -214,14 +233,19 @@ pub fn refused_by_design(step: &Step, answer: &Answer) -> Option<&'static str> {
         // of a value is longer than the client's.
         "a filter this large together with an index and a projection",
     ];
-    let (_, message, _) = answer.error.as_ref()?;
+    let (_, message, members) = answer.error.as_ref()?;
+    // The reasons of a cancelled transaction say which of its actions it was.
+    let reasons = members["CancellationReasons"].as_array().into_iter().flatten();
+    let reasons = reasons.filter_map(|reason| reason["Message"].as_str());
+    let texts: Vec<&str> = message.as_deref().into_iter().chain(reasons).collect();
     // A number has no room for what the position says.
     let bare = "is of another layout of table NumericKey than";
     let is_bare = step.body.get("TotalSegments").is_some() || strips(&step.body);
-    if is_bare && message.as_ref().is_some_and(|message| message.contains(bare)) {
+    let says = |refusal: &str| texts.iter().any(|text| text.contains(refusal));
+    if is_bare && says(bare) {
         return Some(bare);
     }
-    REFUSALS.into_iter().find(|refusal| message.as_ref().is_some_and(|message| message.contains(refusal)))
+    REFUSALS.into_iter().find(|refusal| says(refusal))
 }
 
 /// Every figure that DynamoDB gives, and no other. What a Query over shards consumes is the honest

@@ -8,7 +8,7 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{KeyRecord, Move, REGISTRY, Record, TableLayouts};
 use heatsink_dynamo::{KeyType, KeyValue, Number};
 use heatsink_env::ManualEnv;
-use heatsink_layout::{By, Hash, Layout, Phase, Strategy};
+use heatsink_layout::{By, Hash, Layout, Phase, SplitPoints, Strategy};
 use heatsink_store::Store;
 
 use crate::schema::Table;
@@ -77,9 +77,70 @@ const NUMBERS_IN_SLOTS: &[InSlots] = &[
 const BINARIES_IN_SLOTS: &[InSlots] =
     &[(b"a#~1", &[3, 0, 9], &[2]), (b"b", &[6], &[1, 6, 0]), (b"\x00\xff", &[2, 1], &[1, 2])];
 
+/// How a key lies in worlds with ranges.
+enum Lies {
+    Whole,
+    /// Over so many shards, by the hash of the sort key.
+    Hashed(u16),
+    /// In ranges that begin at these of the [`points`].
+    At(&'static [usize]),
+}
+
+/// The keys of worlds with ranges, as those with slots by name: one that is divided, whose ranges are
+/// split, merged, shifted, left for a hash, and come from one. Without moves they lie as after.
+const IN_RANGES: &[(Lies, Lies)] = &[
+    (Lies::Whole, Lies::At(&[0, 2])),
+    (Lies::At(&[1]), Lies::At(&[0, 1, 2])),
+    (Lies::At(&[0, 1, 2]), Lies::At(&[1])),
+    (Lies::Hashed(3), Lies::At(&[0, 1])),
+    (Lies::At(&[0]), Lies::At(&[1])),
+];
+/// The keys of a table with binary or numeric keys are fewer.
+const FEW_IN_RANGES: &[(Lies, Lies)] = &[
+    (Lies::At(&[0, 2]), Lies::At(&[1, 2])),
+    (Lies::Whole, Lies::At(&[0, 1, 2])),
+    (Lies::At(&[1, 2]), Lies::Hashed(4)),
+    (Lies::At(&[2]), Lies::Whole),
+];
+
+/// Sort keys amid those that clients use, in order: one that is an item's, one that none is.
+fn points(sort: &str) -> [KeyValue<'static>; 3] {
+    match sort {
+        "N" => ["0.5", "10", "1782090000.5"].map(|text| KeyValue::N(Number::parse(text).unwrap())),
+        "B" => [&b"a"[..], b"a#~1", b"b"].map(|bytes| KeyValue::B(bytes.into())),
+        _ => ["02#p1", "04", "2026-06-29"].map(|text| KeyValue::S(text.into())),
+    }
+}
+
+impl Lies {
+    /// The layout of a key after `before`, in a table whose sort key has that type.
+    fn layout(&self, sort: &str, before: &Layout) -> Layout {
+        match self {
+            Lies::Whole => layout(1),
+            Lies::Hashed(shards) => layout(*shards),
+            Lies::At(which) => {
+                let points = which.iter().map(|at| points(sort)[*at].clone()).collect();
+                let split_points = SplitPoints::new(points).unwrap();
+                let (shards, slots) = (split_points.ranges(), before.slots_for_ranges(&split_points));
+                let strategy = Strategy::Range { split_points, slots: Vec::new() };
+                Layout { strategy, ..layout(shards) }.with_slots(&slots).unwrap()
+            }
+        }
+    }
+}
+
 /// Whether some keys are on record under these rules.
 pub fn has(rules: &str) -> bool {
-    rules.trim_end().ends_with("# keys on record") || in_slots(rules) || moves(rules) && !together::has(rules)
+    rules.trim_end().ends_with("# keys on record")
+        || in_slots(rules)
+        || in_ranges(rules)
+        || moves(rules) && !together::has(rules)
+}
+
+/// Whether they lie in ranges of their sort keys.
+pub fn in_ranges(rules: &str) -> bool {
+    let rules = rules.trim_end();
+    rules.ends_with("# keys in ranges") || rules.ends_with("# keys move between ranges")
 }
 
 /// Whether their shards have slots by name.
@@ -93,6 +154,7 @@ pub fn moves(rules: &str) -> bool {
     let rules = rules.trim_end();
     rules.ends_with("# keys move")
         || rules.ends_with("# keys move between slots")
+        || rules.ends_with("# keys move between ranges")
         || valued::beside(rules)
         || together::has(rules)
 }
@@ -138,20 +200,27 @@ fn layout_in(slots: &[u16]) -> Layout {
 type OnRecord = (&'static [u8], Layout, Option<Layout>, u16);
 
 /// The keys that are on record in a table with such keys.
-fn keys(key_type: KeyType, rules: &str) -> Vec<OnRecord> {
+fn keys(key_type: KeyType, sort: &str, rules: &str) -> Vec<OnRecord> {
     let moves = moves(rules);
-    if in_slots(rules) {
+    if in_slots(rules) || in_ranges(rules) {
         let keys = match key_type {
             KeyType::S => STRINGS_IN_SLOTS,
             KeyType::N => NUMBERS_IN_SLOTS,
             KeyType::B => BINARIES_IN_SLOTS,
         };
-        let of = |(key, from, to): &InSlots| {
-            let (from, to) = (layout_in(from), layout_in(to));
+        let ranges = if key_type == KeyType::S { IN_RANGES } else { FEW_IN_RANGES };
+        let of = |((key, from, to), (before, after)): (&InSlots, &(Lies, Lies))| {
+            let (from, to) = if in_ranges(rules) {
+                let from = before.layout(sort, &layout(1));
+                let to = after.layout(sort, &from);
+                (from, to)
+            } else {
+                (layout_in(from), layout_in(to))
+            };
             let reserved = from.slot_bound().max(to.slot_bound());
             if moves { (*key, from, Some(to), reserved) } else { (*key, to, None, reserved) }
         };
-        return keys.iter().map(of).collect();
+        return keys.iter().zip(ranges).map(of).collect();
     }
     let keys = match (key_type, moves) {
         (KeyType::S, false) => STRINGS,
@@ -189,11 +258,9 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
         "B" => KeyType::B,
         _ => KeyType::N,
     };
-    if table.sort.is_none() {
-        return;
-    }
+    let Some((_, sort)) = table.sort else { return };
     let (registry, mut record) = on_record(raw, table);
-    for (nth, (key, layout, to, reserved)) in keys(key_type, rules).into_iter().enumerate() {
+    for (nth, (key, layout, to, reserved)) in keys(key_type, sort, rules).into_iter().enumerate() {
         let moves = to.map(|to| Move {
             to,
             phase: Phase::Move,

@@ -31,6 +31,7 @@ fn called(layout: &Layout) -> Option<&'static str> {
         Strategy::None => return None,
         Strategy::Calculated { by: By::Part { .. }, .. } => "by part",
         Strategy::Calculated { .. } => "calculated",
+        Strategy::Range { .. } => "range",
         Strategy::Bucket { .. } if layout.shards == 1 => "bucket",
         Strategy::Bucket { .. } => "bucket × calculated",
         Strategy::Counter { .. } => "counter",
@@ -110,7 +111,9 @@ fn met(world: &World, step: &generate::Step, random: bool) -> BTreeSet<&'static 
 /// How many requests of each operation meet each strategy, over all worlds.
 fn generated() -> BTreeMap<(String, &'static str), usize> {
     let mut found = BTreeMap::new();
-    for (seed, rules) in world::RULES.iter().chain(world::RESPREAD).chain(world::IN_SLOTS).enumerate() {
+    for (seed, rules) in
+        world::RULES.iter().chain(world::RESPREAD).chain(world::IN_SLOTS).chain(world::IN_RANGES).enumerate()
+    {
         let mut rng = Rng::with_seed(seed as u64);
         let tables = counters::tables(rules);
         let mut steps = generate::steps(&mut rng, &tables, STEPS);

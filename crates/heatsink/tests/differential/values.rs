@@ -32,8 +32,11 @@ const NUMBER_KEYS: &[&str] = &[
     "1E20",
     "-1E125",
     "12345678901234567890123456789012345678",
-    "2.5000007095510099",
+    LIKE_A_SHARD,
 ];
+
+/// The number under which shard 99 of 2.5 lies.
+pub const LIKE_A_SHARD: &str = "2.5000007095510099";
 
 /// A value of a key attribute, of the type asked for.
 pub fn key(rng: &mut Rng, kind: &str, partition: bool) -> Json {

@@ -264,6 +264,30 @@ pub const IN_SLOTS: &[&str] = &[
     # keys in slots"#,
 ];
 
+/// The same of worlds with keys that lie in ranges of their sort keys.
+pub const IN_RANGES: &[&str] = &[
+    r##"rule = [
+        { table = "S*", strategy = "range", split_at = ["02", "03#p2", "2026-06-29", "2026-07"] },
+        { table = "Numbers", strategy = "range", split_at = [0, 2.5, 10, { N = "1782090000.5" }] },
+        { table = "Bytes", strategy = "range", split_at = [{ B = "YSN+MA==" }, { B = "Yg==" }] },
+        { table = "Times", strategy = "range", split_at = ["2026-06-29", "2026-07-01T01#p1"], consistency = "strong" },
+        { table = "*", keys = "*1*", strategy = "range", split_at = ["03#p2"] },
+        { table = "*", strategy = "range", split_at = ["01#p3", "02", "02#p0", "02#p1", "03", "04", "05"] },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
+    ]"##,
+    r##"rule = [
+        { table = "*", keys = "g*", strategy = "range", split_at = ["02#p3", "2026-06-28T01"] },
+        { table = "*", keys = "a*", strategy = "calculated", shards = 2 },
+        { table = "*", keys = "b*", strategy = "counter", attributes = ["c"], shards = 2 },
+    ]"##,
+    r#"rule = []
+    # keys in ranges"#,
+    r#"rule = []
+    # keys move between ranges"#,
+    r#"rule = [{ table = "*", index = "t-n", strategy = "calculated", shards = 3 }]
+    # keys move between ranges"#,
+];
+
 /// The same of worlds in which several keys move as a group, from their first step to their last.
 /// Drawn where `HEATSINK_RULES` names them alone: what Scans, tokens and positions may show while
 /// gateways are a step apart is not compared exactly yet.
@@ -287,7 +311,7 @@ const CALLS: usize = 60;
 pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
     let can = |rules: &&str| judge == Judge::Engine || lacking::can(rules);
-    let all = RULES.iter().chain(RESPREAD).chain(IN_SLOTS).chain(TOGETHER).copied();
+    let all = RULES.iter().chain(RESPREAD).chain(IN_SLOTS).chain(IN_RANGES).chain(TOGETHER).copied();
     let rules: Vec<&str> = all.filter(can).filter(|rules| rules.contains(&named)).collect();
     // Worlds that came later take some of the cases and leave the others what they were: a seed
     // goes on to name its case.
@@ -297,15 +321,18 @@ pub fn draw(rng: &mut Rng, judge: Judge) -> String {
         others.into_iter().partition(|rules| RESPREAD.contains(rules));
     let (slots, others): (Vec<&str>, Vec<&str>) =
         others.into_iter().partition(|rules| IN_SLOTS.contains(rules));
+    let (ranges, others): (Vec<&str>, Vec<&str>) =
+        others.into_iter().partition(|rules| IN_RANGES.contains(rules));
     let (together, others): (Vec<&str>, Vec<&str>) =
         others.into_iter().partition(|rules| together::has(rules));
     let one_in_sixteen = rng.clone().u32(..16);
     let groups = match one_in_sixteen {
-        0 => [widen, others, respread, step, slots, together],
-        1 | 2 => [respread, others, widen, step, slots, together],
-        3 => [step, others, widen, respread, slots, together],
-        4 => [slots, others, widen, respread, step, together],
-        _ => [others, widen, respread, step, slots, together],
+        0 => [widen, others, respread, step, slots, ranges, together],
+        1 | 2 => [respread, others, widen, step, slots, ranges, together],
+        3 => [step, others, widen, respread, slots, ranges, together],
+        4 => [slots, others, widen, respread, step, ranges, together],
+        5 | 6 => [ranges, others, widen, respread, step, slots, together],
+        _ => [others, widen, respread, step, slots, ranges, together],
     };
     let rules = groups.into_iter().find(|rules| !rules.is_empty()).unwrap_or_default();
     rules[rng.usize(..rules.len())].to_owned()
