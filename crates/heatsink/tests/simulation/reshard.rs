@@ -15,8 +15,9 @@ use fastrand::Rng;
 use futures::channel::oneshot;
 use futures::future::{FutureExt, LocalBoxFuture, join, join_all, select};
 use heatsink_control::reshard_intent::WantedLayout;
+use heatsink_dynamo::KeyValue;
 use heatsink_history::{Operation, State, Value};
-use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
+use heatsink_layout::{By, Hash, Layout, SortKey, SplitPoints, Strategy};
 use heatsink_workers::{Progress, ReshardReport, WorkerError};
 
 use crate::client::{EXPIRING, PATIENCE, Reply, partition_of};
@@ -158,10 +159,17 @@ impl Stage {
         // Of these draws the others do not depend: a seed without lists is the story that it was.
         let mut lists = Rng::with_seed(seed.wrapping_add(0x0005_1075));
         let names = lists.u32(..3) == 0;
+        let ranges = Rng::with_seed(seed.wrapping_add(0x0072_616e)).u32(..3) == 0;
         for _ in 0..steps {
             let others: Vec<u16> = [1, 2, 3, 5, 8].into_iter().filter(|count| *count != before).collect();
             before = others[rng.usize(..others.len())];
-            wanted.push(if names && lists.bool() { in_slots(&mut lists, before) } else { before.into() });
+            wanted.push(match ranges || names && lists.bool() {
+                true if ranges && lists.u32(..3) > 0 => in_ranges(&mut lists, before),
+                true if !ranges => in_slots(&mut lists, before),
+                // A key in ranges is asked for another number by a hash.
+                _ if ranges => WantedLayout { by: Some(By::SortKey), ..before.into() },
+                _ => before.into(),
+            });
         }
         let together = seed.is_multiple_of(3);
         let keys: &[&str] = if together { &[KEY, OTHER] } else { &[KEY] };
@@ -518,9 +526,30 @@ fn in_slots(rng: &mut Rng, shards: u16) -> WantedLayout {
     WantedLayout { slots: Some(numbers), ..shards.into() }
 }
 
+/// So many ranges, some of which hold an item or two.
+fn in_ranges(rng: &mut Rng, ranges: u16) -> WantedLayout {
+    let mut points = vec!["a", "other1", "p0", "p0x", "p1", "p2", "q", "q1", "r"];
+    rng.shuffle(&mut points);
+    points.truncate(usize::from(ranges).saturating_sub(1));
+    points.sort_unstable();
+    match ranges {
+        1 => ranges.into(),
+        _ => split_points(&points).into(),
+    }
+}
+
+fn split_points(texts: &[&str]) -> SplitPoints {
+    let points = texts.iter().map(|text| KeyValue::S((*text).to_owned().into()));
+    SplitPoints::new(points.collect()).expect("they ascend")
+}
+
 /// The layout that a key has after a run.
 fn laid_out(report: &ReshardReport) -> Layout {
-    let strategy = if report.to == 1 { Strategy::None } else { Strategy::calculated(By::SortKey) };
+    let strategy = match &report.split_at {
+        Some(points) => Strategy::Range { split_points: points.clone(), slots: Vec::new() },
+        None if report.to == 1 => Strategy::None,
+        None => Strategy::calculated(By::SortKey),
+    };
     let layout = Layout { strategy, shards: report.to, hash: Hash::JumpXxh3, version: 1 };
     match &report.slots[..] {
         [] => layout,
@@ -531,8 +560,13 @@ fn laid_out(report: &ReshardReport) -> Layout {
 /// What has to end first, as the refusal of another run names it.
 fn named(refusal: &str) -> WantedLayout {
     let after = |flag: &str| refusal.split(flag).nth(1).and_then(|rest| rest.split(' ').next());
-    let shards: u16 = after("--shards ").and_then(|shards| shards.parse().ok()).expect("it names the count");
     let list = |text: &str| text.split(',').map(|slot| slot.parse().expect("a slot")).collect();
+    let points: Vec<&str> =
+        refusal.split("--split-at \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    if !points.is_empty() {
+        return WantedLayout { slots: after("--slots ").map(list), ..split_points(&points).into() };
+    }
+    let shards: u16 = after("--shards ").and_then(|shards| shards.parse().ok()).expect("it names the count");
     WantedLayout { slots: after("--slots ").map(list), ..shards.into() }
 }
 

@@ -8,7 +8,7 @@ use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Announcer, Control, Record, Rules as Configured, TableLayouts};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_layout::{Bucket, Layout, Moving, Phase};
+use heatsink_layout::{Bucket, Layout, Moving, Phase, SplitPoints};
 use heatsink_reshard::{Change, Coordinator, Do, Rules, Seen, State};
 use heatsink_store::Store;
 use serde::Serialize;
@@ -57,6 +57,9 @@ pub struct Plan {
     /// The slots by name that it gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to_slots: Vec<u16>,
+    /// Where the ranges begin that it gets, if its shards are to be ranges of the sort key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_at: Option<SplitPoints>,
     /// The numbers that are summed over the shards, for a counter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<Vec<String>>,
@@ -233,6 +236,7 @@ impl Reshard {
             to: self.to.shards,
             from_slots: self.from.slots().to_vec(),
             to_slots: self.to.slots().to_vec(),
+            split_at: self.to.split_points().cloned(),
             counter: self.to.counter_attributes().or(self.from.counter_attributes()).map(<[String]>::to_vec),
             phase: self.record.as_ref().and_then(|record| record.moves.as_ref()).map(|moves| moves.phase),
             items,

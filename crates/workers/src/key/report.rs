@@ -1,5 +1,6 @@
 //! What the reshard of a key, or of a value of an index, has done.
 
+use heatsink_layout::SplitPoints;
 use serde::Serialize;
 
 use crate::key::steps::NewestStep;
@@ -18,6 +19,9 @@ pub struct ReshardReport {
     /// The slots by name that its shards have; empty where shard k has slot k.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<u16>,
+    /// Where its ranges begin, if its shards are ranges of the sort key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_at: Option<SplitPoints>,
     /// How many items this run moved; of an index, rewrote.
     pub moved: u64,
     /// From which bucket on, where they are shards of buckets.

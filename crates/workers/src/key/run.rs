@@ -397,6 +397,7 @@ impl Run<'_> {
             from: self.from().shards,
             to: self.record.as_ref().map_or(self.to(), |record| &record.layout).shards,
             slots: self.record.as_ref().map_or(self.to(), |record| &record.layout).slots().to_vec(),
+            split_at: self.record.as_ref().map_or(self.to(), |record| &record.layout).split_points().cloned(),
             moved: self.moved,
             step: self.record.as_ref().and_then(|record| NewestStep::of(&record.layout)),
         }

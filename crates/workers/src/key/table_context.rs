@@ -20,8 +20,8 @@ use crate::key::logical_key::Key;
 use crate::key::reshard::Reshard;
 use crate::key::steps;
 use crate::key::wanted::{
-    alike, by, can_change, can_have_ranges, can_have_slots, expiring_counters, is_countable, is_wanted,
-    number_of_shards, part_of_text, same, slots_flag, target,
+    alike, by, can_change, can_have_ranges, can_have_slots, count_flag, expiring_counters, is_countable,
+    is_wanted, number_of_shards, part_of_text, same, slots_flag, target,
 };
 
 /// A table whose keys may be resharded.
@@ -351,13 +351,13 @@ impl TableContext {
         let to = match record.as_ref().and_then(|record| record.moves.as_ref()) {
             Some(moves) if !is_wanted(&moves.to, wanted) => {
                 return usage(format!(
-                    "The key {:?} of table {table} is being moved from {} to {}{}; let that end first: the same command with --shards {}{} goes \
+                    "The key {:?} of table {table} is being moved from {} to {}{}; let that end first: the same command with {}{} goes \
                      on with it",
                     text(key),
                     shards(from.shards),
                     moves.to.shards,
                     in_slots(moves.to.slots()),
-                    moves.to.shards,
+                    count_flag(&moves.to),
                     slots_flag(moves.to.slots())
                 ));
             }

@@ -5,7 +5,7 @@
 
 use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_control::rules::{MAX_COUNTER_SHARDS, can_count};
-use heatsink_dynamo::{KeyType, TableSchema};
+use heatsink_dynamo::{KeyType, KeyValue, TableSchema};
 use heatsink_layout::{By, Hash, Layout, MOST_RANGES, Moving, Strategy, check_slots, in_slots, shards};
 
 use crate::error::{WorkerError, usage};
@@ -94,6 +94,17 @@ pub(crate) fn can_have_slots(from: &Layout, wanted: &WantedLayout) -> Result<(),
 pub fn slots_flag(slots: &[u16]) -> String {
     let named: Vec<String> = slots.iter().map(u16::to_string).collect();
     if named.is_empty() { String::new() } else { format!(" --slots {}", named.join(",")) }
+}
+
+/// The arguments that ask for so many shards, or for these ranges.
+pub(crate) fn count_flag(layout: &Layout) -> String {
+    match layout.split_points() {
+        None => format!("--shards {}", layout.shards),
+        Some(points) => {
+            let text = |point: &KeyValue<'_>| key_text(&point.canonical_bytes(), point.key_type());
+            points.iter().map(|point| format!("--split-at {:?}", text(point))).collect::<Vec<_>>().join(" ")
+        }
+    }
 }
 
 /// Whether two lists name the same.

@@ -24,7 +24,6 @@ use heatsink_control::registry::Registry;
 use heatsink_control::rules::FenceSettings;
 use heatsink_control::{Changer, Expectation, Fencing, KeyRecord, Record, lost_registry};
 use heatsink_env::Env;
-use heatsink_layout::{By, Hash, Layout, Strategy};
 use heatsink_store::Store;
 
 pub use self::rebuilt::{NotTold, Rebuilt, Told};
@@ -110,16 +109,14 @@ impl Rebuild {
         let first = self.registry.first_record(&self.described, Default::default(), true);
         let mut record = Record { values: rebuilt.found.values.clone(), ..first };
         on_record::begin(&self.registry, &record).await?;
-        for (key, shards, slots) in &rebuilt.found.keys {
-            let strategy = Strategy::Calculated { by: By::SortKey, slots: slots.clone() };
-            let layout = Layout { strategy, shards: *shards, hash: Hash::JumpXxh3, version: 1 };
+        for (key, layout) in &rebuilt.found.keys {
             let key = KeyRecord {
                 key: key.clone(),
                 key_type: self.described.schema.key.partition.key_type,
                 moves: None,
                 settled: true,
                 reserved: layout.slot_bound(),
-                layout,
+                layout: layout.clone(),
                 version: 0,
                 changed: self.registry.env().unix_millis(),
                 since: 0,

@@ -12,7 +12,10 @@ use heatsink_control::rules::attribute_to_spread;
 use heatsink_control::{KeyTraces, MAX_KEY_RECORDS, MOST_SHARDS, ShardTraces};
 use heatsink_dynamo::{AttributeDefinition, KeyType, TableSchema};
 use heatsink_layout::codec::{is_reserved, is_reserved_with_buckets, split_shard, split_shard_of};
-use heatsink_layout::{MAX_VALUE_LAYOUTS, OfIndex, PrimaryKey, SortKey, Table, ValueLayout};
+use heatsink_layout::{
+    By, Hash, Layout, MAX_VALUE_LAYOUTS, OfIndex, PrimaryKey, SortKey, SplitPoints, Strategy, Table,
+    ValueLayout,
+};
 
 use super::rebuilt::{NotTold, Rebuilt, Told};
 use crate::error::WorkerError;
@@ -158,8 +161,8 @@ impl Seen {
                 true => Err(NESTED.to_owned()),
                 false => told(traces, chance),
             };
-            if let Some((shards, slots)) = sort_out(rebuilt, text, None, traces, verdict) {
-                rebuilt.found.keys.push((key.to_vec(), shards, slots));
+            if let Some(lies) = sort_out(rebuilt, text, None, traces, verdict) {
+                rebuilt.found.keys.push((key.to_vec(), lies.layout()));
             }
         }
         for (index, values) in &self.values {
@@ -169,8 +172,8 @@ impl Seen {
                     true => Err(MANY_VALUES.to_owned()),
                     false => told(traces, chance),
                 };
-                if let Some((shards, _)) = sort_out(rebuilt, text, Some(index), traces, verdict) {
-                    rebuilt.found.values.push(layout(index, value.clone(), shards));
+                if let Some(lies) = sort_out(rebuilt, text, Some(index), traces, verdict) {
+                    rebuilt.found.values.push(layout(index, value.clone(), lies.least));
                 }
             }
         }
@@ -189,33 +192,65 @@ const NO_SORT_KEY: &str = "the table has no sort key, so these would be the part
 const NESTED: &str = "it is written like a shard of another key that has shards, and has such keys itself";
 const MANY_VALUES: &str = "the index has more such values than can be on record one by one: if a rule spreads it, `heatsink adopt TABLE --as-it-lies` records it";
 
-/// The least and the greatest number of shards, with their slots where these have names; or the
-/// reason why it is not told.
-fn told(traces: &KeyTraces, chance: f64) -> Result<(u16, u16, Vec<u16>), String> {
-    let named = traces.slots();
-    let shards = traces.shards.map(|(least, greatest)| (least, greatest, Vec::new()));
-    let Some(shards) = shards.or_else(|| named.map(|slots| (traces.least(), traces.least(), slots))) else {
+/// How the items of a key lie.
+struct Lies {
+    /// The least number of shards with which every item lies where it does, and the greatest.
+    least: u16,
+    greatest: u16,
+    /// Their slots by name; empty where shard k has slot k.
+    slots: Vec<u16>,
+    /// Where ranges begin, if they are that.
+    split_at: Option<SplitPoints>,
+}
+
+impl Lies {
+    fn of(traces: &KeyTraces) -> Option<Self> {
+        let least = traces.least();
+        let hashed = |greatest, slots| Lies { least, greatest, slots, split_at: None };
+        if let Some((_, greatest)) = traces.shards {
+            return Some(hashed(greatest, Vec::new()));
+        }
+        if let Some(slots) = traces.slots() {
+            return Some(hashed(least, slots));
+        }
+        let told = traces.ranges()?;
+        Some(Lies { split_at: Some(told.split_points), ..hashed(least, told.slots) })
+    }
+
+    fn layout(&self) -> Layout {
+        let strategy = match &self.split_at {
+            Some(points) => Strategy::Range { split_points: points.clone(), slots: Vec::new() },
+            None => Strategy::calculated(By::SortKey),
+        };
+        let layout = Layout { strategy, shards: self.least, hash: Hash::JumpXxh3, version: 1 };
+        if self.slots.is_empty() { layout } else { layout.clone().with_slots(&self.slots).unwrap_or(layout) }
+    }
+}
+
+/// How the items of a key lie; or the reason why it is not told.
+fn told(traces: &KeyTraces, chance: f64) -> Result<Lies, String> {
+    let Some(lies) = Lies::of(traces) else {
         return Err(
-            "no number of shards, in any slots, puts all of its items where they are: the key was being moved, it is a counter, its shards follow from a part of the sort key, or \
+            "no number of shards, in any slots, and no ranges of the sort key put all of its items where they are: the key was being moved, it is a counter, its shards follow from a part of the sort key, or \
              clients wrote these keys themselves"
                 .to_owned(),
         );
     };
-    if shards.0 == 1 {
+    if lies.least == 1 {
         return Err(
             "all of its items lie under one such key, which may be the slot of a whole key or a client's own"
                 .to_owned(),
         );
     }
-    // Slots by name are told by their items alone.
-    let chance = if shards.2.is_empty() { chance } else { chance.min(CHANCE) };
+    // Slots by name, and ranges, are told by their items alone.
+    let chance = if lies.slots.is_empty() { chance } else { chance.min(CHANCE) };
     if traces.by_chance() >= chance {
         return Err(format!(
             "its {} items may lie so by chance, and nothing else says that the table was on record (`required = true` under [fence] says it)",
             traces.items
         ));
     }
-    Ok(shards)
+    Ok(lies)
 }
 
 /// Lists a key or value as told, and gives its number of shards and their slots; or as not told.
@@ -224,15 +259,26 @@ fn sort_out(
     key: String,
     index: Option<&OfIndex>,
     traces: &KeyTraces,
-    verdict: Result<(u16, u16, Vec<u16>), String>,
-) -> Option<(u16, Vec<u16>)> {
+    verdict: Result<Lies, String>,
+) -> Option<Lies> {
     let (items, index) = (traces.items, index.map(|index| index.name.clone()));
     match verdict {
-        Ok((shards, at_most, slots)) => {
+        Ok(lies) => {
             let list = if index.is_none() { &mut rebuilt.keys } else { &mut rebuilt.values };
             let by_chance = traces.by_chance();
-            list.push(Told { key, index, shards, at_most, slots: slots.clone(), items, by_chance });
-            Some((shards, slots))
+            let Lies { least: shards, greatest: at_most, slots, split_at } = &lies;
+            let (slots, split_at) = (slots.clone(), split_at.clone());
+            list.push(Told {
+                key,
+                index,
+                shards: *shards,
+                at_most: *at_most,
+                slots,
+                split_at,
+                items,
+                by_chance,
+            });
+            Some(lies)
         }
         Err(why) => {
             rebuilt.not_told.push(NotTold { key, index, items, why });

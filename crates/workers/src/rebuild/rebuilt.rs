@@ -1,6 +1,6 @@
 //! What the items of a table without a record say of its layouts.
 
-use heatsink_layout::ValueLayout;
+use heatsink_layout::{Layout, SplitPoints, ValueLayout};
 use serde::Serialize;
 
 /// What the items say.
@@ -41,6 +41,9 @@ pub struct Told {
     /// Their slots by name; empty where shard k has slot k.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<u16>,
+    /// Where its ranges begin, if its shards are ranges of the sort key: between two of its items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_at: Option<SplitPoints>,
     /// How many items it has.
     pub items: u64,
     /// How likely they lie so by chance, at most.
@@ -65,8 +68,7 @@ pub struct NotTold {
 /// What is to be recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
-    /// Each with its number of shards, and their slots where these have names.
-    pub keys: Vec<(Vec<u8>, u16, Vec<u16>)>,
+    pub keys: Vec<(Vec<u8>, Layout)>,
     pub values: Vec<ValueLayout>,
 }
 

@@ -111,7 +111,17 @@ impl Runner {
             let (table, key) = (intent.table.clone(), intent.key_text());
             let step = record.and_then(|record| NewestStep::of(&record.layout));
             let slots = record.map_or(&[][..], |record| record.layout.slots()).to_vec();
-            return Ok(Some(ReshardReport { table, key, from: shards, to: shards, slots, moved: 0, step }));
+            let split_at = record.and_then(|record| record.layout.split_points()).cloned();
+            return Ok(Some(ReshardReport {
+                table,
+                key,
+                from: shards,
+                to: shards,
+                slots,
+                split_at,
+                moved: 0,
+                step,
+            }));
         }
         if moves.is_none() && intent.paused && !intent.cancelled {
             shown.set_moving(false);

@@ -117,6 +117,7 @@ impl Run<'_> {
         }
         Ok(ReshardReport {
             slots: Vec::new(),
+            split_at: None,
             table: this.table().to_owned(),
             key: this.text(),
             from: this.from(),

@@ -270,12 +270,17 @@ pub(super) fn words(wanted: &WantedLayout) -> String {
         None => String::new(),
     };
     let slots = slots_flag(wanted.slots.as_deref().unwrap_or_default());
+    let by = match &wanted.by {
+        Some(By::Part { separator, part }) => format!(" --separator {} --part {part}", quoted(separator)),
+        Some(_) if wanted.shards > 1 => " --strategy calculated".to_owned(),
+        _ => String::new(),
+    };
     let points = wanted.split_at.iter().flat_map(|points| points.iter());
     let points: String = points
         .map(|point| format!(" --split-at {}", quoted(&key_text(&point.canonical_bytes(), point.key_type()))))
         .collect();
     match points.is_empty() {
-        true => format!("--shards {}{slots}{counter}", wanted.shards),
+        true => format!("--shards {}{slots}{by}{counter}", wanted.shards),
         false => format!("--strategy range{points}{slots}"),
     }
 }

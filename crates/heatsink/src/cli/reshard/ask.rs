@@ -224,7 +224,10 @@ fn say_done(
             "the key {:?} of table {} has {}{}; it had {}. {} items were moved",
             report.key,
             report.table,
-            shards(report.to),
+            report.split_at.as_ref().map_or_else(
+                || shards(report.to),
+                |points| format!("{} ranges, split at {points}", report.to)
+            ),
             in_slots(&report.slots),
             report.from,
             report.moved
@@ -350,7 +353,9 @@ fn in_words(plan: &Plan) -> String {
         shards(plan.from),
         in_slots(&plan.from_slots),
         plan.items,
-        shards(plan.to),
+        plan.split_at
+            .as_ref()
+            .map_or_else(|| shards(plan.to), |points| format!("{} ranges, split at {points},", plan.to)),
         in_slots(&plan.to_slots),
         plan.to_move,
         plan.bytes_to_move / 1024,

@@ -94,6 +94,7 @@ async fn one(
         key: last.key_text(),
         from,
         to: last.request.layout.shards,
+        split_at: record.as_ref().and_then(|record| record.layout.split_points()).cloned(),
         slots: record.as_ref().map_or(&[][..], |record| record.layout.slots()).to_vec(),
         moved: last.progress.moved,
         step: record.and_then(|record| NewestStep::of(&record.layout)),

@@ -3,7 +3,7 @@
 use heatsink_control::reshard_intent::{ReshardIntent, WantedLayout, key_text};
 use heatsink_control::{KeyRecord, Move, Record};
 use heatsink_dynamo::display::inert;
-use heatsink_layout::{Layout, Moving, Phase, shards};
+use heatsink_layout::{Layout, Moving, Phase, Strategy, shards};
 
 use super::args::{Place, words};
 use super::told::{command, command_on};
@@ -73,7 +73,12 @@ pub(super) fn of_key(table: &str, record: Option<&KeyRecord>, place: &Place) -> 
 fn before(record: &KeyRecord, to: &Layout) -> WantedLayout {
     let of = WantedLayout::of(&record.layout);
     let usual = (record.layout.shards > 1 && !to.slots().is_empty()).then(|| (0..of.shards).collect());
-    WantedLayout { slots: of.slots.or(usual), ..of.shards.into() }
+    // By its number alone it would go on as the ranges that it is about to have.
+    let by = match (&record.layout.strategy, to.split_points()) {
+        (Strategy::Calculated { by, .. }, Some(_)) => Some(by.clone()),
+        _ => None,
+    };
+    WantedLayout { by, slots: of.slots.or(usual), split_at: of.split_at, ..of.shards.into() }
 }
 
 /// Why a value cannot be kept as it was, if it cannot: what to do instead.
