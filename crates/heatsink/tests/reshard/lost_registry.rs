@@ -9,9 +9,11 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink::Gateway;
+use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Fencing, Memory, RememberedTable, Rules, StartError};
-use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_dynamo::{Code, Error, KeyValue, Operation};
 use heatsink_env::RealEnv;
+use heatsink_layout::SplitPoints;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_workers::verify::{Verification, VerifyError};
@@ -62,6 +64,11 @@ fn put(store: &Arc<dyn Store>, key: &str, sort: usize) {
 
 /// A store in which a key of so many items has four shards, and others are whole.
 fn sharded(tags: bool, items: usize) -> Arc<dyn Store> {
+    laid_out(tags, items, &4.into())
+}
+
+/// The same, laid out so.
+fn laid_out(tags: bool, items: usize, wanted: &WantedLayout) -> Arc<dyn Store> {
     let store = shop(tags);
     raw(&store, Operation::CreateTable, table(&[(INDEX, &["status"])]));
     for at in 0..items {
@@ -71,7 +78,9 @@ fn sharded(tags: bool, items: usize) -> Arc<dyn Store> {
     let rules = Rules::read("rules", FENCE).unwrap();
     block_on(async {
         let env = Arc::new(RealEnv);
-        let reshard = Reshard::prepare(Arc::clone(&store), env, &rules, "Scores", b"game", 4, false).await;
+        let wanted = wanted.clone();
+        let reshard =
+            Reshard::prepare(Arc::clone(&store), env, &rules, "Scores", b"game", wanted, false).await;
         reshard.unwrap().run(ReshardOptions { exclusive: true, rate: u32::MAX }, &Unwatched).await.unwrap();
     });
     store
@@ -338,6 +347,28 @@ fn a_lost_record_is_read_off_the_items() {
         assert!(
             matches!(look(&store, false), Err(WorkerError::Usage(said)) if said.contains("is on record"))
         );
+    }
+}
+
+#[test]
+fn ranges_are_read_off_the_items() {
+    let points = ["0020", "0035", "0050"].map(|text| KeyValue::S(text.into()));
+    let ranges = WantedLayout::from(SplitPoints::new(points.to_vec()).unwrap());
+    let ranges = WantedLayout { slots: Some(vec![0, 7, 2, 1]), ..ranges };
+    for tags in [true, false] {
+        let store = laid_out(tags, 60, &ranges);
+        delete_registry(&store);
+        refused(&start(&store, rules(FENCE)).unwrap());
+        let seen = look(&store, true).unwrap();
+        assert!(seen.recorded && seen.not_told.is_empty(), "{seen:?}");
+        assert_eq!((seen.keys[0].shards, &*seen.keys[0].slots), (4, &[0, 7, 2, 1][..]), "{seen:?}");
+        assert_eq!(seen.keys[0].split_at.as_ref().unwrap().to_string(), "\"002\", \"0035\", \"005\"");
+        let gateway = start(&store, rules(FENCE)).unwrap();
+        assert_eq!(through(&gateway, Operation::Query, &query("game")).unwrap()["Count"], 60);
+        let verification =
+            Verification::prepare(Arc::clone(&store), Arc::new(RealEnv), "Scores", None, REGISTRY);
+        let findings = block_on(async { verification.await.unwrap().look(None, &Unwatched).await.unwrap() });
+        assert_eq!(findings.wrong(), 0);
     }
 }
 
