@@ -1,9 +1,9 @@
 //! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what
 //! each costs.
 //!
-//! `requests forwarded|unheated|sharded|numeric|texts|examined|recorded
+//! `requests forwarded|unheated|sharded|ranges|numeric|texts|examined|recorded
 //! GetItem|PutItem|BatchGetItem|BatchWriteItem|Query COUNT`. A batch has 25 keys or puts; a Query
-//! reads the top 100 of 500 items. `numeric` is sharded, its partition key a number, and `texts`
+//! reads the top 100 of 500 items, which lie in the last of `ranges`. `numeric` is sharded, its partition key a number, and `texts`
 //! has the same text as a string. `unheated` counts no heat. `recorded` has a recording (`serve --record`), whose lines nobody
 //! writes to a file; `examined` is the same without one. The store repeats its first answer at once,
 //! so that only the gateway's work is counted. Long answers to requests that ask what they cost are
@@ -33,7 +33,8 @@ use heatsink_store::embedded::Embedded;
 
 const RULES: &str = "[[rule]]\ntable = \"sharded\"\nstrategy = \"calculated\"\nshards = 10\n\
     [[rule]]\ntable = \"numeric\"\nstrategy = \"calculated\"\nshards = 10\n\
-    [[rule]]\ntable = \"texts\"\nstrategy = \"calculated\"\nshards = 10\n";
+    [[rule]]\ntable = \"texts\"\nstrategy = \"calculated\"\nshards = 10\n\
+    [[rule]]\ntable = \"ranges\"\nstrategy = \"range\"\nsplit_at = [\"0000000100\", \"0000000200\", \"0000000300\", \"0000000390\"]\n";
 
 /// Copies of an answer: more than there are requests that ask what they cost.
 const COPIES: usize = 600;

@@ -79,6 +79,16 @@ impl Part {
         Part { conditions: conditions.to_vec(), dropped: Vec::new() }
     }
 
+    /// What one condition on the first sort attribute matches, but for these values of it.
+    pub(crate) fn dropping(condition: Option<Condition>, dropped: Vec<Key>) -> Self {
+        Part { conditions: condition.into_iter().collect(), dropped }
+    }
+
+    /// Whether some rows that match are not wanted.
+    pub(crate) fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
     /// One row's place, though the row itself is not wanted.
     pub(crate) fn behind(end: &Key) -> Self {
         Part { conditions: vec![Condition::Eq(end.clone())], dropped: vec![end.clone()] }

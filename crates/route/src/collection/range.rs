@@ -101,6 +101,28 @@ impl Range {
         }
     }
 
+    /// What of it lies from one key on, and below another.
+    pub(crate) fn between(self, from: Option<&Key>, below: Option<&Key>) -> Range {
+        let later = |own: &Bound<Key>, from: &Key| match own {
+            Bound::Included(own) | Bound::Excluded(own) => from > own,
+            Bound::Unbounded => true,
+        };
+        let sooner = |own: &Bound<Key>, below: &Key| match own {
+            Bound::Included(own) => below <= own,
+            Bound::Excluded(own) => below < own,
+            Bound::Unbounded => true,
+        };
+        let lower = match from.filter(|from| later(&self.lower, from)) {
+            Some(from) => Bound::Included(from.clone()),
+            None => self.lower,
+        };
+        let upper = match below.filter(|below| sooner(&self.upper, below)) {
+            Some(below) => Bound::Excluded(below.clone()),
+            None => self.upper,
+        };
+        Range { lower, upper }
+    }
+
     /// What is left of it from `key` on, in the direction of reading. `key` lies in it.
     pub(crate) fn from(self, key: Bound<Key>, descending: bool) -> Range {
         if descending { Range { upper: key, ..self } } else { Range { lower: key, ..self } }

@@ -226,7 +226,12 @@ fn read(
         query.consistently();
     }
     let source = match (layout.time(), layout.split_points()) {
-        (None, Some(points)) if query.index.is_none() => Source::Ranges(Ranges::new(query, &layout, points)?),
+        (None, Some(points)) if query.index.is_none() => {
+            // Each asks for what lies in it alone.
+            query.homes = None;
+            query.in_ranges = query.limit.is_some();
+            Source::Ranges(Ranges::new(query, &layout, points)?)
+        }
         (None, _) => {
             let mut streams = streams(query, &layout)?;
             streams.retain(|stream| only.is_none_or(|only| stream.slot == only));

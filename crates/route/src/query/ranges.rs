@@ -34,9 +34,9 @@ impl Ranges {
         points: &SplitPoints,
     ) -> Result<Self, Unplanned> {
         let range = Range::of(query.conditions.first());
-        let cursor = query.cursor()?.and_then(|cursor| cursor.into_iter().nth(1));
-        let range = match cursor {
-            Some((at, _)) if range.contains(&at) => range.from(Bound::Excluded(at), query.descending),
+        let cursor = query.cursor()?.and_then(|cursor| cursor.into_iter().nth(1)).map(|(at, _)| at);
+        let range = match &cursor {
+            Some(at) if range.contains(at) => range.from(Bound::Excluded(at.clone()), query.descending),
             _ => range,
         };
         let common = ShardStreams::new(query, layout)?;
@@ -46,7 +46,8 @@ impl Ranges {
         }
         // Where nothing can match, the store still has to see the request to refuse what is wrong
         // with it.
-        if open.is_empty() {
+        let nothing = open.is_empty();
+        if nothing {
             open.push(0);
         }
         let mut streams = Vec::new();
@@ -58,6 +59,18 @@ impl Ranges {
                 continue;
             };
             let (from, below) = points.bounds(number);
+            // A slot may still hold copies of items that have left it, which the store would find.
+            let stream = match Range::of(query.conditions.first()).between(from, below) {
+                part if nothing || part == Range::of(query.conditions.first()) => stream,
+                part => {
+                    let starts = cursor.as_ref().is_some_and(|at| part.contains(at));
+                    let start = stream.start.clone().filter(|_| starts);
+                    match stream.within(part) {
+                        Some(stream) => ShardStream { start, ..stream },
+                        None => continue,
+                    }
+                }
+            };
             streams.push((stream, if query.descending { below } else { from }.cloned()));
         }
         Ok(Ranges { streams, of: points.ranges(), descending: query.descending })

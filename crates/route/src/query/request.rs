@@ -47,6 +47,8 @@ pub(crate) struct Query<'a> {
     pub(crate) fold: Option<Arc<Fold>>,
     /// Whether equal sort keys of the table can lie in several shards.
     pub(crate) assigned: bool,
+    /// Whether a range of the key may fill the page.
+    pub(crate) in_ranges: bool,
     /// The layout of a key that moves: what lies elsewhere than it says is left out.
     pub(crate) homes: Option<Arc<Layout>>,
     /// The raw members that every physical call keeps.
@@ -112,6 +114,7 @@ impl<'a> Query<'a> {
             home: None,
             fold: None,
             assigned: false,
+            in_ranges: false,
             homes: None,
             kept,
         })

@@ -9,6 +9,7 @@ use super::answer::{Logical, Shape, ShardTags};
 use super::page::{Collected, Homes, Reader};
 use super::request::Query;
 use crate::Calls;
+use crate::capacity::Report;
 use crate::collection::template::{Expressions, Template};
 use crate::counter::pages::Fold;
 
@@ -29,7 +30,13 @@ impl Gathering {
         let mut fresh = query.fresh();
         let filter = asked.unfiltering(schema, query.index, &mut fresh);
         let mut members = query.kept.clone();
-        members.push(("ReturnConsumedCapacity", b"\"INDEXES\""));
+        // A page of a range may go to the client as it came.
+        let capacity = match query.report {
+            Report::None if query.in_ranges => None,
+            Report::Total if query.in_ranges => Some(&b"\"TOTAL\""[..]),
+            _ => Some(&b"\"INDEXES\""[..]),
+        };
+        members.extend(capacity.map(|capacity| ("ReturnConsumedCapacity", capacity)));
         let wanted = asked.wanted(schema, query.index);
         let attributes = wanted.map(|wanted| wanted.paths.into_iter().map(|path| path.root).collect());
         let expressions = Expressions { members, filter, projection: None, attributes };

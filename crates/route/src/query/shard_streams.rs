@@ -10,7 +10,7 @@ use heatsink_layout::{Layout, Slot, Table};
 use super::request::Query;
 use crate::collection::keys::{Key, physical};
 use crate::collection::position::{Part, Position};
-use crate::collection::range::Condition;
+use crate::collection::range::{Condition, Expressed, Range};
 use crate::cursor::Cursor;
 use crate::refusal::Unplanned;
 
@@ -40,6 +40,18 @@ impl ShardStream {
             start: None,
             from: Position::default(),
         }
+    }
+
+    /// The same stream of what lies between two bounds, among which there may be none.
+    pub(crate) fn within(mut self, range: Range) -> Option<Self> {
+        let Expressed { condition, dropped } = range.express()?;
+        self.parts = vec![Part::dropping(condition, dropped)];
+        Some(self)
+    }
+
+    /// Whether all that the store finds for what is left of it is wanted.
+    pub(crate) fn shows_its_part(&self) -> bool {
+        matches!(&*self.parts, [part] if !part.has_dropped())
     }
 
     /// A stream that is no shard's.

@@ -2,11 +2,13 @@
 //! is full.
 //!
 //! Beneath: `wanted` (what is asked for), `merged` (the shards' streams), `fill` (how much of the
-//! page is left), `opening` (which buckets have streams), `round` (the next calls). Not here: how
+//! page is left), `opening` (which buckets have streams), `round` (the next calls), `one_page` (what one range
+//! answers). Not here: how
 //! streams are merged (`query::merge`), what the client gets of the rows (`query::shape`).
 
 mod fill;
 mod merged;
+mod one_page;
 mod opening;
 mod round;
 pub(super) mod wanted;
@@ -87,6 +89,9 @@ impl Scatter {
     /// The first error of a shard.
     pub(crate) async fn read(wanted: Arc<Wanted>, calls: &mut dyn Calls) -> Result<Answer, Error> {
         let mut scatter = Scatter::new(Arc::clone(&wanted));
+        if let Some(body) = scatter.one_page(calls).await? {
+            return Ok(Answer::from(body));
+        }
         let mut page = scatter.collect(calls).await?;
         let body = wanted.gathering.answer(&mut page, None, calls).await?;
         Ok(Answer { body, missing: scatter.missing.iter().map(label).collect() })
