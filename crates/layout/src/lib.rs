@@ -22,6 +22,7 @@ mod order;
 mod physical;
 mod physical_keys;
 mod placement;
+mod ranges;
 mod slot;
 mod slot_numbers;
 mod sort_key;

@@ -137,18 +137,6 @@ impl Layout {
         slots
     }
 
-    /// Whether another layout of the key puts the same items into the slot of that number, so that
-    /// none of them moves between the two. `false` where that does not follow from the layouts.
-    pub fn keeps_slot(&self, other: &Layout, number: u16) -> bool {
-        let shard = self.shard_in(number);
-        let same_range = || {
-            let range = self.range_in_slot(number);
-            range.is_some() && range == other.range_in_slot(number)
-        };
-        let same_shard = || shard.is_some() && shard == other.shard_in(number) && self.spreads_as(other);
-        same_shard() || same_range()
-    }
-
     /// Whether two layouts put each item into the same shard, whatever slots the shards have.
     pub fn spreads_as(&self, other: &Layout) -> bool {
         if self.shards != other.shards {
