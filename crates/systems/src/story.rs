@@ -160,22 +160,3 @@ impl fmt::Display for Story {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_shown_as_people_write_them() {
-        let mut story = Story::default();
-        story.check("one", &Some("0000680388#p003261"), &None);
-        story.check("many", &vec![("OPS_LOG", 1_u64, "shard")], &Vec::new());
-        story.check("both", &(true, false), &(true, true));
-        let shown: Vec<(&str, &str)> =
-            story.findings.iter().map(|one| (one.found.as_str(), one.expected.as_str())).collect();
-        assert_eq!(
-            shown,
-            [("0000680388#p003261", "none"), ("OPS_LOG, 1, shard", ""), ("yes, no", "yes, yes")]
-        );
-    }
-}
