@@ -84,7 +84,7 @@ fn a_widening_is_cancelled_until_it_is_stable() {
 fn coordinators_of_a_widening_die() {
     let dies = |scripts| Config { deaths: 1, ..Config::new(scripts) };
     exhaust("widening, a coordinator dies, 1 + 1 calls", &dies(scripts(&ALL, &[1, 1])));
-    let undead = Config { undead: true, cancels: 1, ..dies(scripts(&ALL, &[1, 1])) };
+    let undead = Config { undead: true, cancels: 1, ..dies(scripts(&ALL, &[1])) };
     breaks("widening, a coordinator taken for dead", &undead.without(Rule::RecordByVersion));
     breaks("widening, a coordinator dies", &dies(left_behind()).without(Rule::TakeoverUnclean));
     let early = vec![script(&[&[Op::Get], &[Op::Count]]), script(&[&[Op::Delete], &[Op::Count]])];

@@ -76,7 +76,8 @@ fn a_narrowing_is_cancelled_until_it_folds() {
 #[test]
 fn coordinators_of_a_narrowing_die() {
     exhaust("narrowing, a coordinator dies, 1 call", &Config { deaths: 1, ..back(scripts(&ALL, &[1])) });
-    let undead = Config { deaths: 1, undead: true, cancels: 1, ..pairs() };
+    // One call shows it. Pairs of calls have as short an order, behind twelve million states.
+    let undead = Config { deaths: 1, undead: true, cancels: 1, ..back(scripts(&ALL, &[1])) };
     breaks("narrowing, a coordinator taken for dead", &undead.without(Rule::RecordByVersion));
 }
 
