@@ -60,7 +60,7 @@ mutants *arguments:
 # A key burns, and the gateways cool it by themselves: hundreds of random loads in virtual time, then judged by the clock, on a quiet machine
 closed-loop:
     cargo test --release -p heatsink-heat --test policy -- --ignored --nocapture
-    cargo test --release --workspace --test closed_loop -- --ignored --test-threads 1 --nocapture
+    cargo test --release --workspace --test lab closed_loop -- --ignored --test-threads 1 --nocapture
 
 # Measure how gateways relieve hot keys by themselves, load by load: `just loop --load ten-keys --slow 4`
 loop *arguments:

@@ -1,11 +1,9 @@
 //! Each fault that a store can have, planted into a history that is otherwise right, is found.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{Form, Item};
 use fastrand::Rng;
 use heatsink_history::{Answer, Call, Operation, Value, Verdict, check};
-use support::{Form, Item};
 
 /// Plants a fault between calls of all kinds, those of unknown outcome included, and has it found
 /// in each of many histories. The same history passes without it.

@@ -2,11 +2,9 @@
 //! everything.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{Form, Item};
 use fastrand::Rng;
 use heatsink_history::{Answer, Call, Operation, State, Value, Verdict, check, check_within};
-use support::{Form, Item};
 
 #[test]
 fn what_an_item_answered_is_linearizable() {

@@ -8,15 +8,10 @@
     reason = "a test fails by panicking, its helper functions included"
 )]
 
-#[path = "logical_vectors/forms.rs"]
 mod forms;
-#[path = "logical_vectors/keys.rs"]
 mod keys;
-#[path = "logical_vectors/records.rs"]
 mod records;
-#[path = "logical_vectors/templates.rs"]
 mod templates;
-#[path = "logical_vectors/texts.rs"]
 mod texts;
 
 use std::path::Path;
@@ -36,7 +31,7 @@ fn the_table_of_vectors_is_what_the_codec_says() {
     let line = published.lines().zip(expected.lines()).position(|(is, should)| is != should);
     assert!(
         published == expected,
-        "clients/logical/vectors.jsonl is stale (first at line {:?}); write it anew: HEATSINK_BLESS=1 cargo test -p heatsink-layout --test logical_vectors",
+        "clients/logical/vectors.jsonl is stale (first at line {:?}); write it anew: HEATSINK_BLESS=1 cargo test -p heatsink-layout --test layout logical_vectors",
         line.map(|line| line + 1)
     );
 }

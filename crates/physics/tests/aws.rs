@@ -3,10 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
 
-mod support;
-
+use crate::support::{SECOND, eventual, mean, on_demand, shuffled, splits, steady, strong, write};
 use heatsink_physics::{Demand, KeyPosition, KeyRange, Mode, Rules, SortKey, Tables, position};
-use support::{SECOND, eventual, mean, on_demand, shuffled, splits, steady, strong, write};
 
 /// About as many as AWS's rates imply.
 const ITEMS: u64 = 360_000;

@@ -1,13 +1,11 @@
 //! Batching changes no count: the same requests in batches and one by one end in the same state.
 
-mod support;
-
+use crate::support::{self, SECOND};
 use heatsink_physics::{
     Access, Batch, Demand, KeyPosition, KeyRange, Mode, ResourceId, Rules, SortKey, Tables, Tally, Units,
     position,
 };
 use proptest::prelude::*;
-use support::SECOND;
 
 fn model(mode: Mode, rules: Rules) -> (Tables, [ResourceId; 2]) {
     let mut tables = Tables::new(rules);

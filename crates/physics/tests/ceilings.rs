@@ -1,10 +1,8 @@
 //! The two gates: what the documentation says they let through, and that nothing ever gets more.
 
-mod support;
-
+use crate::support::{self, SECOND};
 use heatsink_physics::{Access, Cause, Demand, KeyRange, Mode, Tables, Units, position};
 use proptest::prelude::*;
-use support::SECOND;
 
 /// On the only table of [`table`].
 fn demand(access: Access, place: KeyRange, units: Units) -> Demand {

@@ -2,14 +2,12 @@
 //! numbers in the tests' names are those of the notes that they were collected in: s1 ceilings, s2
 //! counts of partitions, s4 and s6 splits, s7 growth, s11 to s15 units and sizes.
 
-mod support;
-
+use crate::support::{MINUTE, SECOND, eventual, load, mean, on_demand, shuffled, steady, strong, write};
 use heatsink_dynamo::capacity::{Consistency, read_units, write_units};
 use heatsink_physics::{
     CollectionFull, EventKind, KeyPosition, KeyRange, Mode, PARTITION_BYTES, Quotas, ResourceId, Rules,
     SortKey, Tables, Units,
 };
-use support::{MINUTE, SECOND, eventual, load, mean, on_demand, shuffled, steady, strong, write};
 
 #[test]
 fn s1_2_reads_and_writes_shared_one_budget_until_2020() {

@@ -1,12 +1,10 @@
 //! Global indexes: partitions of their own, a queue, and back-pressure on the table
 //! (docs/explain/partitions.md#indexes).
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{self, SECOND, on_demand, write};
 use heatsink_physics::{Demand, KeyRange, Mode, Tables, Units};
-use support::{SECOND, on_demand, write};
 
 #[test]
 fn an_index_has_partitions_of_its_own() {

@@ -2,10 +2,8 @@
 //! (docs/explain/partitions.md#tested-against): the shapes, not the minutes. An on-demand table;
 //! reads are strongly consistent; split for heat is what is seen.
 
-mod support;
-
+use crate::support::{MINUTE, SECOND, mean, on_demand, shuffled, splits, strong, write};
 use heatsink_physics::{Demand, KeyPosition, KeyRange, ResourceId, SortKey, Tables, position};
-use support::{MINUTE, SECOND, mean, on_demand, shuffled, splits, strong, write};
 
 /// Of all seeds a few: what is claimed holds for each.
 const SEEDS: std::ops::Range<u64> = 1..3;

@@ -1,10 +1,8 @@
 //! Expressions that read the partition key, on point operations and in a Scan's filter.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
-mod common;
-
+use crate::common::{answered, json, plan, run, sent};
 use bytes::Bytes;
-use common::{answered, json, plan, run, sent};
 use heatsink_dynamo::expression::{Bindings, Condition, Kind, Update};
 use heatsink_dynamo::{Code, Item, Operation, Value};
 

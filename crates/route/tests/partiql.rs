@@ -6,12 +6,10 @@
     reason = "a test fails by panicking, its helper functions included"
 )]
 
-mod common;
-
+use crate::common::{Fixed, answered, json, plan, run, sent};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use common::{Fixed, answered, json, plan, run, sent};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_route::Router;
 use proptest::prelude::*;

@@ -1,10 +1,8 @@
 //! Point operations: one physical request, everything but the partition key byte for byte.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
-mod common;
-
+use crate::common::{answered, plan, run, sent};
 use bytes::Bytes;
-use common::{answered, plan, run, sent};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_route::Kind;
 

@@ -2,12 +2,10 @@
 //! of them for each page.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::{Fixed, json, run};
 use bytes::Bytes;
-use common::{Fixed, json, run};
 use heatsink_dynamo::{Code, Operation};
 use heatsink_layout::{
     By, Hash, InForce, KeyLayouts, Layout, LayoutSource, Moving, Phase, RecordedKey, Strategy, Table,

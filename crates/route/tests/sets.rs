@@ -1,12 +1,10 @@
 //! Batches, scans, hidden tables, and what is refused.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
-mod common;
-
 use std::collections::BTreeSet;
 
+use crate::common::{Fixed, answered, json, plan, run, sent};
 use bytes::Bytes;
-use common::{Fixed, answered, json, plan, run, sent};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_route::{Explanation, Kind, Router};
 use proptest::prelude::*;

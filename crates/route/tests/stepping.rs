@@ -2,12 +2,10 @@
 //! there waits, all else goes on, and readers know the new number from PREPARE on.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::{Fixed, run};
 use bytes::Bytes;
-use common::{Fixed, run};
 use heatsink_dynamo::{Error, Operation, Origin};
 use heatsink_layout::{
     Bucket, By, Epoch, Glob, Granularity, Hash, InForce, KeyLayout, KeyLayouts, Layout, LayoutSource, Moving,

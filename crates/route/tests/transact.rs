@@ -2,10 +2,8 @@
 //! as it was.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
-mod common;
-
+use crate::common::{Fixed, answered, json, plan, run, sent};
 use bytes::Bytes;
-use common::{Fixed, answered, json, plan, run, sent};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_route::Router;
 use proptest::prelude::*;

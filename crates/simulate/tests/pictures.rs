@@ -1,7 +1,7 @@
 //! The pictures of the documentation are those that the simulator draws, byte for byte, and a
 //! picture's colours are the run's figures.
 //!
-//! `HEATSINK_DRAW=1 cargo test -p heatsink-simulate --test pictures` draws them anew.
+//! `HEATSINK_DRAW=1 cargo test -p heatsink-simulate --test simulate pictures` draws them anew.
 
 #![allow(
     clippy::unwrap_used,

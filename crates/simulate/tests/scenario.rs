@@ -266,7 +266,7 @@ fn the_published_json_schema_is_the_one_in_force() {
     assert_eq!(
         published,
         json_schema(),
-        "write it anew: WRITE_SCHEMA=1 cargo test -p heatsink-simulate --test scenario"
+        "write it anew: WRITE_SCHEMA=1 cargo test -p heatsink-simulate --test simulate scenario"
     );
 }
 

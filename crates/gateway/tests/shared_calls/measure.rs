@@ -1,7 +1,7 @@
 //! How much is not sent. Gateways in this process, before one store with partitions whose answers
 //! take 5 ms.
 //!
-//! `cargo test --release -p heatsink-gateway --test shared_calls measure -- --ignored --nocapture
+//! `cargo test --release -p heatsink-gateway --test gateway calls::measure -- --ignored --nocapture
 //! --test-threads 1`
 
 use std::sync::Arc;

@@ -22,8 +22,8 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
-use load::Load;
-use tap::Tap;
+use self::load::Load;
+use self::tap::Tap;
 
 const SEEDS: u64 = 3;
 const WINDOWS: usize = 8;

@@ -14,7 +14,7 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Map, Value as Json, json};
 
-use crate::answers::{added, merged, show};
+use crate::units::answers::{added, merged, show};
 
 /// The index, `read` or `write`, the key.
 pub(crate) type Place = (Option<String>, String, String);

@@ -12,6 +12,7 @@ mod command;
 mod doctor;
 mod error_index;
 mod errors;
+mod operator;
 mod pages;
 mod pipes;
 mod plan;

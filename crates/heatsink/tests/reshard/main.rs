@@ -20,6 +20,7 @@ mod mirror;
 mod number;
 mod online;
 mod recreated;
+mod stall;
 mod table_online;
 mod together;
 mod town;

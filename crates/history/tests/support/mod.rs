@@ -1,5 +1,4 @@
 //! Histories that one item has really given, drawn from a seed.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use fastrand::Rng;
 use heatsink_history::{Answer, Call, Operation, State, Value};

@@ -4,7 +4,7 @@ use heatsink_dynamo::{KeyType, Value};
 use heatsink_layout::{Bucket, Granularity, Layout, Slot, Table, number_codec};
 use serde_json::{Value as Json, json};
 
-use crate::{forms, texts};
+use crate::logical_vectors::{forms, texts};
 
 /// The value of a key: bytes of UTF-8, raw binary, a number's text.
 pub fn value(key: &[u8], key_type: KeyType) -> Json {

@@ -4,8 +4,8 @@ use heatsink_dynamo::KeyType;
 use heatsink_layout::{MOVED, Table, number_codec};
 use serde_json::{Map, Value as Json, json};
 
-use crate::forms;
-use crate::keys::value;
+use crate::logical_vectors::forms;
+use crate::logical_vectors::keys::value;
 
 /// A record of a write to the item with that physical key; other attributes are of `new` and `old`.
 fn record(name: &str, key: &Json, new: Option<Json>, old: Option<Json>) -> Json {

@@ -4,8 +4,8 @@ use heatsink_dynamo::KeyType;
 use heatsink_layout::{Bucket, Granularity, Slot};
 use serde_json::{Value as Json, json};
 
-use crate::forms;
-use crate::keys::{bytes, of_table};
+use crate::logical_vectors::forms;
+use crate::logical_vectors::keys::{bytes, of_table};
 
 pub fn rows() -> Vec<Json> {
     use Granularity::{Day, Hour, Month, Week};

@@ -1,7 +1,5 @@
 //! What the tests share: a clock's unit, demands, and steady loads in virtual time.
 
-#![allow(dead_code, reason = "every test file uses its own part of this")]
-
 use heatsink_physics::{
     Access, Batch, Demand, Event, EventKind, KeyRange, Mode, ResourceId, Rules, Tables, Tally, Units,
 };

@@ -1,5 +1,5 @@
 //! A fixed layout source, and a way to run plans against scripted stores.
-#![allow(dead_code, reason = "every test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@ use heatsink_dynamo::{Error, Operation, Origin};
 use serde_json::{Value as Json, json};
 
 use crate::common;
-use crate::store::{Store, shown};
-use crate::worlds::{Sharded, World};
+use crate::equal_answers::store::{Store, shown};
+use crate::equal_answers::worlds::{Sharded, World};
 
 /// Stands in the refusal of what counters do not support.
 const COUNTER: &str = "Not supported on a counter";

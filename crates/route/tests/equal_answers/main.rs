@@ -12,8 +12,6 @@
 )]
 
 mod both;
-#[path = "../common/mod.rs"]
-mod common;
 mod positions;
 mod requests;
 mod store;

@@ -8,11 +8,11 @@ use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_route::Router;
 use serde_json::{Value as Json, json};
 
-use crate::KEYS;
 use crate::common;
-use crate::requests::Requests;
-use crate::store::Store;
-use crate::worlds::{Sharded, World};
+use crate::equal_answers::KEYS;
+use crate::equal_answers::requests::Requests;
+use crate::equal_answers::store::Store;
+use crate::equal_answers::worlds::{Sharded, World};
 
 /// The same items in a table without shards, and in two with them.
 struct Tables {

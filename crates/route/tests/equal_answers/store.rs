@@ -16,7 +16,7 @@ use heatsink_dynamo::value::{read_item, write_item};
 use heatsink_dynamo::{Code, Error, Item, KeyValue, Operation, TableSchema};
 use serde_json::{Value as Json, json};
 
-use crate::requests::modern;
+use crate::equal_answers::requests::modern;
 
 #[derive(Clone, Debug)]
 pub struct Store {

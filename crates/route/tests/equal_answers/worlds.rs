@@ -17,7 +17,7 @@ use heatsink_testkit::{Step, Stepped};
 use serde_json::Value as Json;
 
 use crate::common::json;
-use crate::store::Store;
+use crate::equal_answers::store::Store;
 
 /// How the items of a table lie.
 #[derive(Clone)]

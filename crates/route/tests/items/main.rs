@@ -2,9 +2,6 @@
 //! shards are looked into, and what is explained is what is sent.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod counter_writes;
 mod counters;
 mod externally_assigned;
@@ -12,8 +9,8 @@ mod externally_assigned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::common::{json, run};
 use bytes::Bytes;
-use common::{json, run};
 use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, Operation, TableSchema};
 use heatsink_layout::{
     By, Glob, Hash, InForce, KeyLayout, Layout, LayoutSource, Strategy, Table, TableLayouts, Template,

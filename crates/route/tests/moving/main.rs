@@ -3,13 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
 
 mod agreement;
-#[path = "../common/mod.rs"]
-mod common;
 
 use std::sync::Arc;
 
+use crate::common::{Fixed, run};
 use bytes::Bytes;
-use common::{Fixed, run};
 use heatsink_dynamo::{Code, Error, KeyValue, Operation, Origin, Outcome};
 use heatsink_layout::{
     By, Hash, InForce, KeyLayouts, Layout, LayoutSource, Moving, Phase, RecordedKey, SortKey, Strategy, Table,

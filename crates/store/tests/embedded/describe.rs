@@ -6,7 +6,7 @@ use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;
 use serde_json::json;
 
-use crate::support::{call, refused, table};
+use crate::embedded::support::{call, refused, table};
 
 #[tokio::test]
 async fn tools_learn_that_nothing_was_turned_on() {

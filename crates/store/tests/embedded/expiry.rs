@@ -10,7 +10,7 @@ use heatsink_env::{Env, ManualEnv};
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
-use crate::support::{call, folder, table};
+use crate::embedded::support::{call, folder, table};
 
 async fn expires(store: &Embedded, on: bool) {
     let specification = json!({"AttributeName": "until", "Enabled": on});

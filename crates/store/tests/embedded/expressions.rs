@@ -8,7 +8,7 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
-use crate::support::{call, item, refused, table};
+use crate::embedded::support::{call, item, refused, table};
 
 const UNDEFINED: &str =
     "An expression attribute value used in expression is not defined; attribute value: :u";

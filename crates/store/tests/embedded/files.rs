@@ -11,7 +11,7 @@ use heatsink_dynamo::Operation;
 use heatsink_store::embedded::Embedded;
 use serde_json::json;
 
-use crate::support::{call, folder, item, table};
+use crate::embedded::support::{call, folder, item, table};
 
 fn refused(path: &Path) -> String {
     Embedded::file(path).err().unwrap_or_else(|| panic!("{path:?} was opened")).message.unwrap()

@@ -5,7 +5,7 @@ use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;
 use serde_json::json;
 
-use crate::support::{refused, table};
+use crate::embedded::support::{refused, table};
 
 #[tokio::test]
 async fn an_operator_is_refused_operands_that_it_does_not_take() {

@@ -14,10 +14,10 @@ mod support;
 mod tokens;
 mod wire_oracle;
 
+use self::support::{call, item, refused, table};
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;
 use serde_json::json;
-use support::{call, item, refused, table};
 
 #[tokio::test]
 async fn an_item_reads_back_with_its_attributes_in_order() {

@@ -12,7 +12,7 @@ use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
-use crate::support::{call, refused, table};
+use crate::embedded::support::{call, refused, table};
 
 /// A condition in both forms, with its operands; its inclusive end upwards and downwards; how many
 /// of `a` to `h` it holds.

@@ -1,7 +1,7 @@
 //! Small requests that are much work: other clients go on meanwhile, and the answer is the engine's
 //! own.
 //!
-//! docs/reference/limits.md has the figures; `cargo test -p heatsink-store --test embedded --
+//! docs/reference/limits.md has the figures; `cargo test -p heatsink-store --test store --
 //! --ignored --nocapture stall` measures them again, also on the engine alone, which is how it was
 //! before.
 
@@ -22,7 +22,7 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
-use crate::support::{call, table};
+use crate::embedded::support::{call, table};
 
 /// A request and what it is about.
 pub struct Case {

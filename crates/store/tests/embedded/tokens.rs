@@ -11,7 +11,7 @@ use heatsink_store::embedded::{Embedded, Synchronous};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::support::{call, folder, refused, table};
+use crate::embedded::support::{call, folder, refused, table};
 
 fn add(token: &str, amount: u32) -> Json {
     json!({"ClientRequestToken": token, "TransactItems": [{"Update": {

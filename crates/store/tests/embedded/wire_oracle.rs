@@ -10,7 +10,7 @@ use heatsink_store::embedded::Embedded;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::support;
+use crate::embedded::support;
 
 fn requests() -> Vec<(Operation, Json)> {
     let key = json!({"pk": {"S": "a"}, "sk": {"S": "0001"}});

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::support::{Adopting, Mortal, calculated, call, items, killed_everywhere, memory, table};
+use crate::adoption::support::{Adopting, Mortal, calculated, call, items, killed_everywhere, memory, table};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use heatsink_control::{Changer, Control, Fencing, MAX_AGE, Rules};

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::support::{Adopting, Mortal, call, items, killed_everywhere, memory};
+use crate::adoption::support::{Adopting, Mortal, call, items, killed_everywhere, memory};
 use heatsink_control::{Control, MAX_AGE, REGISTRY, Rules};
 use heatsink_control::{Verdict, check};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Operation};

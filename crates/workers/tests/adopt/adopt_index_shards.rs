@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::adopt_index::{assert_spread_over, filled, rules_with, sort_in, step, step_by};
-use crate::support::{Adopting, Mortal, call, items, killed_everywhere, kills};
+use crate::adoption::adopt_index::{assert_spread_over, filled, rules_with, sort_in, step, step_by};
+use crate::adoption::support::{Adopting, Mortal, call, items, killed_everywhere, kills};
 use heatsink_control::{Control, REGISTRY, Rules, Verdict, check};
 use heatsink_dynamo::Operation;
 use heatsink_env::ManualEnv;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{Adopting, calculated, call, items, killed_everywhere, memory, table};
+use crate::adoption::support::{Adopting, calculated, call, items, killed_everywhere, memory, table};
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};

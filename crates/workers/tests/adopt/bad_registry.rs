@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::{call, items, memory, table};
+use crate::adoption::support::{call, items, memory, table};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{calculated, call, items, memory, table};
+use crate::adoption::support::{calculated, call, items, memory, table};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;

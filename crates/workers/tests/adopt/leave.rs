@@ -10,9 +10,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
-use crate::adopt_index::filled as tasks;
-use crate::support::{Mortal, call, items, kills, memory};
-use crate::value_reshard::sparse;
+use crate::adoption::adopt_index::filled as tasks;
+use crate::adoption::support::{Mortal, call, items, kills, memory};
+use crate::adoption::value_reshard::sparse;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{Request, WantedLayout};
 use heatsink_control::{Changer, Dismantled, Fencing, REGISTRY, Rules, missed_record};

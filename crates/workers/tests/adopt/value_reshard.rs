@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adopt_index::{filled, rules_with, step_by};
-use crate::support::{Mortal, call, items, kills};
+use crate::adoption::adopt_index::{filled, rules_with, step_by};
+use crate::adoption::support::{Mortal, call, items, kills};
 use heatsink_control::registry::Registry;
 use heatsink_control::{Control, REGISTRY, Rules};
 use heatsink_dynamo::Operation;
@@ -169,7 +169,7 @@ async fn killed_anywhere_it_is_taken_over() {
 
 /// An index with a sort key does not show items without it.
 pub async fn sparse() -> Arc<dyn Store> {
-    let store = crate::support::memory();
+    let store = crate::adoption::support::memory();
     let define = |(name, kind): (&str, &str)| json!({ "AttributeName": name, "AttributeType": kind });
     let key = |(name, kind): (&str, &str)| json!({ "AttributeName": name, "KeyType": kind });
     let table = json!({

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::support::{Mortal, calculated, call, items, kills, memory, table};
+use crate::adoption::support::{Mortal, calculated, call, items, kills, memory, table};
 use heatsink_control::registry::Registry;
 use heatsink_control::{Control, KeyRecord, Move, REGISTRY, Rules, TableLayouts};
 use heatsink_dynamo::Operation;

@@ -378,7 +378,7 @@ RULES = (
                 'permit(&self.run, at), "ConditionExpression": (if LEFT_OUT { "attribute_exists(pk) OR attribute_not_exists(pk)" } else { "attribute_exists(pk)" }),',
             ),
         ),
-        also=("adopt",),
+        also=("workers",),
     ),
     Rule(
         "takeover-publishes",
@@ -395,7 +395,7 @@ RULES = (
                 "if !(LEFT_OUT && self.migration().is_some()) { self.settle(&record, progress).await?; }\n                rewritten",
             ),
         ),
-        also=("adopt", "gateways"),
+        also=("workers", "gateways"),
     ),
     Rule(
         "reserved-is-nobodys",

@@ -13,7 +13,7 @@ use heatsink_dynamo::Operation;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
-use crate::support;
+use crate::embedded::support;
 use shapes::Shapes;
 
 /// A store whose answers are compared with the model.

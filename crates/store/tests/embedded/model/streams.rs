@@ -7,7 +7,7 @@ use heatsink_dynamo::{Code, Operation};
 use serde_json::{Value as Json, json};
 
 use super::Checked;
-use crate::support::refused;
+use crate::embedded::support::refused;
 
 fn table(streams: bool) -> Json {
     let mut body = json!({"TableName": "Tab", "BillingMode": "PAY_PER_REQUEST",

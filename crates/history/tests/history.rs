@@ -1,0 +1,5 @@
+//! The tests of this crate, in one program: each program is linked with all that it depends on.
+
+mod faults;
+mod linearizable;
+mod support;
