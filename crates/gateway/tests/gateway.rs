@@ -1,9 +1,8 @@
-//! The tests of this crate, in one program: each program is linked with all that it depends on.
+//! Tests of this crate in one program: each program is linked with all that it depends on. Those that
+//! need a process of their own have one.
 
 mod cost;
-mod heat;
 #[path = "shared_calls/main.rs"]
 mod shared_calls;
-mod spans;
 #[path = "units/main.rs"]
 mod units;
