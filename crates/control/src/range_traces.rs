@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn many_items_leave_nothing_to_chance() {
         let mut traces = RangeTraces::default();
-        for at in 0..20_000_i64 {
+        for at in 0..20_000_u64 {
             let sort = KeyValue::N(heatsink_dynamo::Number::from(at));
             traces.add(Some(sort), u16::from(at >= 10_000));
         }

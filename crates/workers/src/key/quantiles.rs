@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn sort_keys_are_divided_into_equal_parts() {
-        let sorts: Vec<Sort> = (0..100_i64).map(|at| KeyValue::N(Number::from(at * at))).collect();
+        let sorts: Vec<Sort> = (0..100_u64).map(|at| KeyValue::N(Number::from(at * at))).collect();
         let points = divided(&sorts, 4).unwrap();
         assert_eq!(points.to_string(), "625, 2500, 5625");
         let names: Vec<Sort> =
