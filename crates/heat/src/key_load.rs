@@ -90,6 +90,9 @@ impl SlotLoad {
     }
 }
 
+/// So many sort keys of writes are kept of a key.
+const MOST_WRITTEN: usize = 128;
+
 /// The load of one logical key of a table, or of one value of an index, as a gateway saw it. Rates
 /// are per second; shares are from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,6 +146,10 @@ pub struct KeyLoad {
     pub item_bytes: u32,
     /// Which share of the writes had a sort key above all before.
     pub growing: f64,
+    /// Some of the sort keys that were written to, the newest first: attribute values in JSON. Older
+    /// gateways do not tell them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<String>,
     /// Which share of the load went to one item.
     pub one_item: f64,
     /// Which share of the writes only adds to numbers, so that a counter takes them.
@@ -180,6 +187,9 @@ impl KeyLoad {
         self.page = self.page.max(other.page);
         self.item_bytes = self.item_bytes.max(other.item_bytes);
         self.clients.add(&other.clients);
+        let before = std::mem::replace(&mut self.written, other.written.clone());
+        self.written.extend(before);
+        self.written.truncate(MOST_WRITTEN);
     }
 
     fn add_slot(&mut self, other: &SlotLoad) {
@@ -321,6 +331,7 @@ impl KeyLoad {
                 self.growing = heat.growing_sort_share.unwrap_or(0.0);
                 self.one_item = heat.same_sort_share.unwrap_or(0.0);
                 self.added = heat.added_share.unwrap_or(0.0);
+                self.written.clone_from(&heat.written);
             }
             Kind::Read => {
                 (self.reads, self.reads_drawn) = (units, heat.drawn);

@@ -156,8 +156,9 @@ impl Heat {
                 signs.item(one.item);
                 one.adds.into_iter().for_each(|adds| signs.adds(adds));
                 page.into_iter().for_each(|page| signs.reads(page));
-                if let Some(sort) = one.sort.and_then(accesses::ordered) {
+                if let Some((raw, sort)) = one.sort.and_then(|raw| Some((raw, accesses::ordered(raw)?))) {
                     signs.writes(&sort);
+                    signs.sorted_at(raw);
                 }
             }
         }

@@ -17,6 +17,7 @@ mod refusals;
 mod report;
 mod shards;
 mod signs;
+mod sorts;
 mod space_saving;
 #[cfg(test)]
 mod tests;

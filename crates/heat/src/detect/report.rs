@@ -62,6 +62,9 @@ pub struct KeyHeat {
     /// The share of writes whose sort key is that of the write before; `None` where too few were
     /// seen.
     pub same_sort_share: Option<f64>,
+    /// Some of the sort keys that were written to, each write as likely: attribute values in JSON.
+    /// Empty where few were seen.
+    pub written: Vec<String>,
     /// The share of writes that only add to numbers; `None` where none was seen.
     pub added_share: Option<f64>,
     /// The share of reads that ask for the same as the read before; `None` where too few were seen.
@@ -157,6 +160,7 @@ impl KeyHeat {
             page_units_per_s: rate.units(counter.units_of_pages),
             growing_sort_share: counter.signs.growing_share(),
             same_sort_share: counter.signs.same_sort_share(),
+            written: counter.signs.written(),
             added_share: counter.signs.added_share(),
             same_page_share: counter.signs.same_share(),
             largest_item_bytes: counter.signs.largest_item(),
@@ -204,6 +208,7 @@ impl KeyHeat {
             page_units_per_s: 0.0,
             growing_sort_share: None,
             same_sort_share: None,
+            written: Vec::new(),
             added_share: None,
             same_page_share: None,
             largest_item_bytes: 0,

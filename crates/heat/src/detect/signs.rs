@@ -5,6 +5,8 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
+use super::sorts::SortSample;
+
 /// The bytes of a sort key that are compared. Keys that are equal up to here count as not growing.
 const PREFIX: usize = 40;
 
@@ -23,6 +25,7 @@ pub struct Signs {
     largest_item: u32,
     length: u8,
     largest_sort: [u8; PREFIX],
+    sorts: SortSample,
 }
 
 impl Signs {
@@ -39,6 +42,7 @@ impl Signs {
         largest_item: 0,
         length: 0,
         largest_sort: [0; PREFIX],
+        sorts: SortSample::NONE,
     };
 
     /// An item of that sort key is written. `sort`: bytes that are ordered as the sort keys are.
@@ -58,6 +62,11 @@ impl Signs {
         }
     }
 
+    /// The item that was [written](Self::writes) last has that sort key, an attribute value in JSON.
+    pub fn sorted_at(&mut self, raw: &[u8]) {
+        self.sorts.add(self.writes, raw);
+    }
+
     /// An item is written, which `adds` to numbers and does nothing else.
     pub fn adds(&mut self, adds: bool) {
         self.updates += 1;
@@ -74,6 +83,11 @@ impl Signs {
     /// An item of so many bytes is read or written.
     pub fn item(&mut self, bytes: usize) {
         self.largest_item = self.largest_item.max(u32::try_from(bytes).unwrap_or(u32::MAX));
+    }
+
+    /// Some of the sort keys that were written to.
+    pub(super) fn written(&self) -> Vec<String> {
+        self.sorts.kept()
     }
 
     pub(super) fn largest_item(&self) -> u32 {

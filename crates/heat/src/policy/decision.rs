@@ -1,6 +1,7 @@
 //! What the policy decides, and what it leaves alone.
 
 use heatsink_env::MonotonicInstant;
+use heatsink_layout::SplitPoints;
 use serde::Serialize;
 
 use super::reason::Reason;
@@ -17,6 +18,13 @@ pub enum Change {
         shards: u16,
         /// The slot of each shard: numbers below 10,000, each once. `None`: the first ones.
         slots: Option<Vec<u16>>,
+    },
+    /// The ranges of a key that lies in ranges of its sort key: some are split, or some are merged.
+    Ranges {
+        /// Where they begin.
+        split_at: SplitPoints,
+        /// The slot of each.
+        slots: Vec<u16>,
     },
     /// The shards of a value of an index.
     IndexValue {
@@ -35,14 +43,16 @@ impl Change {
     pub const fn name(&self) -> &'static str {
         match self {
             Change::Shards { .. } => "shards",
+            Change::Ranges { .. } => "ranges",
             Change::IndexValue { .. } => "index-value",
             Change::Counter { .. } => "counter",
         }
     }
 
     /// How many shards there are then.
-    pub const fn shards(&self) -> u16 {
+    pub fn shards(&self) -> u16 {
         match self {
+            Change::Ranges { split_at, .. } => split_at.ranges(),
             Change::Shards { shards, .. } | Change::IndexValue { shards } | Change::Counter { shards } => {
                 *shards
             }

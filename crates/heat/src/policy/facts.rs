@@ -3,6 +3,8 @@
 //!
 //! Not here: where the facts come from (`heatsink-workers`).
 
+use heatsink_layout::SplitPoints;
+
 use super::reason::Reason;
 use super::settings::Settings;
 use crate::KeyLoad;
@@ -28,6 +30,8 @@ pub struct KeyFacts {
     pub barred: Option<Reason>,
     /// The slot of each shard; `[0]` of a whole key.
     pub slots: Vec<u16>,
+    /// Where its ranges begin, if its shards are ranges of the sort key.
+    pub split_points: Option<SplitPoints>,
     /// Whether slots can be named in its layout. Values of indexes and counters have the first ones.
     pub names_slots: bool,
     /// Whether the table has a sort key.
@@ -45,6 +49,7 @@ impl KeyFacts {
             settings,
             barred: None,
             slots: vec![0],
+            split_points: None,
             names_slots: true,
             sort_key: true,
             local_index: false,

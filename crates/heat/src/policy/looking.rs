@@ -12,7 +12,9 @@ use super::facts::{Facts, KeyFacts};
 use super::hot::ceiling;
 use super::judged::{Judged, totals};
 use super::placing::Ground;
-use super::plan::{Plan, pays, plan};
+use super::plan::{pays, plan};
+use super::planned::Plan;
+use super::ranges::InRanges;
 use super::reason::Reason;
 use crate::KeyLoad;
 use crate::advice::{Finding, load as load_words, of as finding_words};
@@ -252,7 +254,14 @@ impl Policy {
         let is_plain = slots.iter().copied().eq(0..wanted);
         let change = match &name.index {
             Some(_) => Change::IndexValue { shards: wanted },
-            None => Change::Shards { shards: wanted, slots: (!is_plain).then(|| slots.clone()) },
+            None => match &known.split_points {
+                Some(points) => InRanges { points, slots: &known.slots }.merged(load, wanted)?,
+                None => Change::Shards { shards: wanted, slots: (!is_plain).then(|| slots.clone()) },
+            },
+        };
+        let slots = match &change {
+            Change::Ranges { slots, .. } => slots.clone(),
+            _ => slots,
         };
         let seen = load.observed(shards, known.local_index);
         let share = 1.0 - f64::from(wanted) / f64::from(shards);
@@ -320,6 +329,7 @@ fn decision(one: &Judged, plan: &Plan) -> Decision {
             format!("{shards} shards in slots {}", slots.join(", "))
         }
         Change::Shards { slots: Some(_), .. } => format!("{shards} shards in slots of their own"),
+        Change::Ranges { split_at, .. } => format!("{shards} ranges of its sort key, split at {split_at}"),
         Change::Counter { .. } => format!("a counter of {shards} shards"),
         Change::Shards { .. } | Change::IndexValue { .. } => format!("{shards} shards"),
     };

@@ -16,6 +16,8 @@ mod judged;
 mod looking;
 mod placing;
 mod plan;
+mod planned;
+mod ranges;
 mod reason;
 mod settings;
 mod share;
@@ -33,7 +35,7 @@ use state::{FORGOTTEN, State};
 
 pub use decision::{Change, Decision, KeyName, LeftAlone, Looked};
 pub use facts::{Facts, KeyFacts, Partitions, Units};
-pub use plan::units_of_move;
+pub use planned::units_of_move;
 pub use reason::Reason;
 pub use settings::Settings;
 
@@ -93,7 +95,8 @@ impl Policy {
             }
         }
         let shards = u16::try_from(facts.slots.len()).unwrap_or(u16::MAX);
-        let needs = fewest_shards(&load.observed(shards, facts.local_index), plan::FILLED).unwrap_or(shards);
+        let needs =
+            fewest_shards(&load.observed(shards, facts.local_index), planned::FILLED).unwrap_or(shards);
         let state = self.keys.entry(name).or_insert_with(|| State::new(now, &facts.slots));
         state.see(now, load, &facts.slots, needs);
         true

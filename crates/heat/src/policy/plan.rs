@@ -4,39 +4,20 @@ use std::collections::BTreeSet;
 
 use super::crowds::Fate;
 use super::decision::Change;
-use super::facts::Units;
 use super::judged::Judged;
 use super::placing::{Ground, lowest};
+use super::planned::{FILLED, ITEMS, Plan, units_of_move};
+use super::ranges::InRanges;
 use super::reason::Reason;
 use crate::advice::fewest_shards;
-use crate::units_per_write;
 
-/// Each shard is to take this share of a partition, where it is not known what else is there.
-pub(super) const FILLED: f64 = 0.75;
 /// A key gets at most so many times the shards that carry what it asks for: more of them make reads
 /// dearer, and where one burns by others it needs another slot, not smaller shards.
 const MOST_OF_LEAST: u16 = 3;
 /// After each second change that did not help, shards are to take so much less.
 const SMALLER: f64 = 2.0 / 3.0;
-/// Capacity units of a partition that the move of one item of a kilobyte takes.
-const UNITS_PER_ITEM: f64 = 10.0;
-/// Where a key's items are not known, it is taken to have so many.
-const ITEMS: u64 = 1_000;
 /// For so long a change has to pay for what it moves.
 const PAYS_WITHIN: f64 = 3_600.0;
-
-/// A change of one key.
-pub(super) struct Plan {
-    pub(super) change: Change,
-    /// The slot of each shard.
-    pub(super) slots: Vec<u16>,
-    /// What each shard is asked for then.
-    pub(super) each: Units,
-    /// Slots that it gives up because they burn.
-    pub(super) left: Vec<u16>,
-    /// The capacity units of the move.
-    pub(super) units: f64,
-}
 
 /// Plans the change of a key. `fates`: of its pieces, by shard. `used`: slots that burned before.
 /// `rounds`: how often it changed of late.
@@ -48,6 +29,9 @@ pub(super) fn plan(
     ground: Option<&Ground<'_>>,
 ) -> Result<Plan, Reason> {
     let facts = &judged.facts;
+    if let Some(points) = &facts.split_points {
+        return InRanges { points, slots: &facts.slots }.split(judged, fates, used, ground);
+    }
     let (settings, slots) = (&facts.settings, &facts.slots);
     let now = u16::try_from(slots.len()).unwrap_or(u16::MAX).max(1);
     let wants = fates.iter().any(|fate| fate.grows);
@@ -121,11 +105,4 @@ fn moved(from: &[u16], to: &[u16]) -> f64 {
 pub(super) fn pays(judged: &Judged, units: f64) -> bool {
     let load = judged.seen.asked_writes() + judged.seen.asked_reads();
     judged.facts.items.is_none() || load * judged.seen.throttled.max(0.1) * PAYS_WITHIN >= units
-}
-
-/// The capacity units that it takes to move so many items of so many bytes.
-pub fn units_of_move(items: u64, item_bytes: u32) -> f64 {
-    #[allow(clippy::cast_precision_loss, reason = "items, far below 2^52")]
-    let items = items as f64;
-    items * UNITS_PER_ITEM * units_per_write(item_bytes.clamp(1, 409_600))
 }

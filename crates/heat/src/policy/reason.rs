@@ -55,6 +55,10 @@ pub enum Reason {
     OneItem,
     /// One page is read again and again.
     RepeatedPage,
+    /// Too few of the sort keys are known that are written to.
+    UnknownSortKeys,
+    /// Its sort keys only grow.
+    GrowingSortKeys,
     /// No number of shards carries it.
     SeveralKeys,
     /// It has the most shards that its section allows, and needs more.
@@ -73,7 +77,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Reason; 31] = [
+    pub const ALL: [Reason; 33] = [
         Reason::NoSection,
         Reason::ObservedOnly,
         Reason::Proposed,
@@ -98,6 +102,8 @@ impl Reason {
         Reason::Limit,
         Reason::OneItem,
         Reason::RepeatedPage,
+        Reason::UnknownSortKeys,
+        Reason::GrowingSortKeys,
         Reason::SeveralKeys,
         Reason::MostShards,
         Reason::IndexValuesOff,
@@ -134,6 +140,8 @@ impl Reason {
             Reason::Limit => "limit",
             Reason::OneItem => "one-item",
             Reason::RepeatedPage => "repeated-page",
+            Reason::UnknownSortKeys => "unknown-sort-keys",
+            Reason::GrowingSortKeys => "growing-sort-keys",
             Reason::SeveralKeys => "several-keys",
             Reason::MostShards => "most-shards",
             Reason::IndexValuesOff => "index-values-off",
@@ -176,6 +184,12 @@ impl Reason {
             Reason::OneItem => "its load is one item's, which shards do not spread",
             Reason::RepeatedPage => {
                 "one page is read again and again, which a cache answers and shards do not"
+            }
+            Reason::UnknownSortKeys => {
+                "too few of the sort keys are known that it writes to, so nobody knows where to split a range of it"
+            }
+            Reason::GrowingSortKeys => {
+                "its sort keys only grow, so all new items would lie in the last of its ranges"
             }
             Reason::SeveralKeys => "no number of shards carries it",
             Reason::MostShards => "it has the most shards that its [[automatic]] section allows",

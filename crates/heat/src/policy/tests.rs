@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
+use heatsink_dynamo::KeyValue;
+use heatsink_layout::SplitPoints;
+
 use crate::advice::Finding;
 use crate::detect::Drawn;
 use crate::{Refused, SlotLoad};
@@ -95,6 +98,54 @@ fn reasons(known: &Known, loads: &[KeyLoad]) -> Vec<Reason> {
     let looked = looked(known, loads);
     assert!(looked.decisions.is_empty(), "{:?}", looked.decisions);
     looked.left_alone.iter().map(|one| one.reason).collect()
+}
+
+/// A key in ranges from "d" and from "m" on, whose last one burns and is written to at these sort
+/// keys.
+fn range_that_burns(written: &[&str], growing: f64) -> (Known, KeyLoad) {
+    let points = ["d", "m"].map(|text| KeyValue::S(text.into())).to_vec();
+    let of_all = KeyFacts {
+        slots: vec![0, 1, 2],
+        split_points: Some(SplitPoints::new(points).unwrap()),
+        ..KeyFacts::whole(SETTINGS)
+    };
+    let slot =
+        |slot, units: f64, throttled| SlotLoad { slot, units, requests: units, throttled, counted: units };
+    let load = KeyLoad {
+        slots: vec![slot(0, 100.0, 0.0), slot(1, 100.0, 0.0), slot(2, 2_000.0, 1_000.0)],
+        written: written.iter().map(|text| format!("{{\"S\":\"{text}\"}}")).collect(),
+        growing,
+        ..refused(1, 2_200.0, 0.45)
+    };
+    (Known { of_all, slots: HashMap::new() }, load)
+}
+
+#[test]
+fn a_range_that_burns_is_split_where_its_writes_divide() {
+    let written: Vec<String> =
+        (0..30).map(|at| format!("{}{at:02}", if at < 6 { "b" } else { "n" })).collect();
+    let written: Vec<&str> = written.iter().map(String::as_str).collect();
+    let (known, load) = range_that_burns(&written, 0.1);
+    let looked = looked(&known, &[load]);
+    let [decision] = &*looked.decisions else { panic!("{looked:?}") };
+    let Change::Ranges { split_at, slots } = &decision.change else { panic!("{decision:?}") };
+    // 2,000 units are three times three quarters of a partition.
+    assert_eq!(split_at.to_string(), "\"d\", \"m\", \"n14\", \"n22\"");
+    assert_eq!(slots, &[0, 1, 2, 3, 4], "only what lies above a new point moves");
+    assert!(decision.sentence.contains("5 ranges"), "{}", decision.sentence);
+}
+
+#[test]
+fn a_range_is_left_alone_whose_split_would_not_help() {
+    let reasons = |written: &[&str], growing| {
+        let (known, load) = range_that_burns(written, growing);
+        reasons(&known, &[load])
+    };
+    let spread: Vec<String> = (0..20).map(|at| format!("n{at:02}")).collect();
+    let spread: Vec<&str> = spread.iter().map(String::as_str).collect();
+    assert_eq!(reasons(&spread, 1.0), [Reason::GrowingSortKeys]);
+    assert_eq!(reasons(&spread[..2], 0.1), [Reason::UnknownSortKeys]);
+    assert_eq!(reasons(&["x"; 20], 0.1), [Reason::OneItem]);
 }
 
 #[test]

@@ -79,6 +79,9 @@ fn wanted(change: &Change, counters: &[String]) -> WantedLayout {
         Change::Shards { shards, slots } => {
             WantedLayout { slots: slots.clone(), ..WantedLayout::from(*shards) }
         }
+        Change::Ranges { split_at, slots } => {
+            WantedLayout { slots: Some(slots.clone()), ..WantedLayout::from(split_at.clone()) }
+        }
         Change::IndexValue { shards } => WantedLayout::from(*shards),
         Change::Counter { shards } => {
             WantedLayout { counter: Some(counters.to_vec()), ..WantedLayout::from(*shards) }

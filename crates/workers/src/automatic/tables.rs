@@ -215,6 +215,7 @@ fn of_key(context: &TableContext, key: &[u8], settings: Settings, known: &Tables
     KeyFacts {
         barred,
         slots: (0..layout.shards.max(1)).map(|shard| layout.slot_number(shard)).collect(),
+        split_points: layout.split_points().cloned(),
         names_slots: known.names_slots,
         sort_key: context.has_sort_key(),
         local_index: context.has_local_index(),
