@@ -11,6 +11,7 @@ mod lost_records;
 mod many;
 mod pages;
 mod put_back;
+mod ranges;
 mod registry;
 mod restarts;
 mod rules;

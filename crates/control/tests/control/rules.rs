@@ -161,7 +161,7 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),
         (
             rule("colour = 1"),
-            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `attributes`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `hex_digits`, `physical_keys`, `on_shard_error`, `combine`, `combine_streams`, `coalesce`, `cache_max_age_ms`",
+            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `attributes`, `by`, `split_at`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `hex_digits`, `physical_keys`, `on_shard_error`, `combine`, `combine_streams`, `coalesce`, `cache_max_age_ms`",
         ),
         (
             rule("keys = 4\nstrategy = \"none\""),
@@ -169,7 +169,7 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         ),
         (
             rule("strategy = \"modulo\""),
-            "heatsink.toml:4: rule[1].strategy: unknown variant `modulo`, expected one of `none`, `calculated`, `random`, `bucket`, `counter`, `template`",
+            "heatsink.toml:4: rule[1].strategy: unknown variant `modulo`, expected one of `none`, `calculated`, `random`, `range`, `bucket`, `counter`, `template`",
         ),
         (
             rule("strategy = \"calculated\""),
