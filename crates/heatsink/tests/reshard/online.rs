@@ -12,9 +12,9 @@ use futures::executor::block_on;
 use futures::future::BoxFuture;
 use heatsink_control::Fencing;
 use heatsink_control::reshard_intent::{EndedAs, WantedLayout};
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, KeyValue, Operation, Outcome};
 use heatsink_env::{Env, RealEnv};
-use heatsink_layout::{Bucket, By, Granularity};
+use heatsink_layout::{Bucket, By, Granularity, SplitPoints};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -318,6 +318,11 @@ fn a_key_of_a_rule_gets_another_count_while_clients_use_it() {
     under_load(&rules, &[5, 2, 8]);
 }
 
+fn ranges(points: &[&str]) -> WantedLayout {
+    let points = points.iter().map(|point| KeyValue::S((*point).to_owned().into()));
+    SplitPoints::new(points.collect()).unwrap().into()
+}
+
 #[test]
 fn a_gateway_carries_out_what_is_asked_for() {
     let town = Town::new(RULES);
@@ -327,9 +332,19 @@ fn a_gateway_carries_out_what_is_asked_for() {
     let part = By::Part { separator: "-".to_owned(), part: 1 };
     let by = |shards: u16, by: By| WantedLayout { by: Some(by), ..WantedLayout::from(shards) };
     // The same number of shards, and another part of the sort key that decides.
-    for layout in
-        [WantedLayout::from(4), by(4, part.clone()), by(6, part), by(6, By::SortKey), WantedLayout::from(1)]
-    {
+    // Ranges of it: out of shards, split, shifted, merged, and back.
+    for layout in [
+        WantedLayout::from(4),
+        by(4, part.clone()),
+        by(6, part),
+        by(6, By::SortKey),
+        ranges(&["10", "30"]),
+        ranges(&["10", "20", "30", "x0020"]),
+        ranges(&["20", "25-"]),
+        by(3, By::SortKey),
+        ranges(&["15"]),
+        WantedLayout::from(1),
+    ] {
         town.ask("game", layout.clone(), 1);
         let (how, text) = town.ended("game");
         println!("{layout:?}: {text}");
@@ -348,10 +363,12 @@ fn a_gateway_that_is_killed_at_any_call_is_followed_by_another() {
     town.fill("game", 60);
     let dead = Arc::new(AtomicBool::new(false));
     let killed = killed(&town, 7, 90, &dead);
-    for shards in [4, 2, 7] {
-        town.ask("game", shards.into(), 1);
+    let hashed = |shards: u16| WantedLayout { by: Some(By::SortKey), ..shards.into() };
+    for layout in [hashed(4), ranges(&["20", "x0030"]), ranges(&["20", "30", "x0030"]), hashed(2), hashed(7)]
+    {
+        town.ask("game", layout.clone(), 1);
         let (how, text) = town.ended("game");
-        assert_eq!((how, town.shards("game")), (EndedAs::Moved, shards), "{text}");
+        assert_eq!((how, town.shards("game")), (EndedAs::Moved, layout.shards), "{text}");
     }
     dead.store(true, Ordering::Relaxed);
     let kills = killed.join().unwrap();

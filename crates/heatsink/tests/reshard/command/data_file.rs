@@ -128,13 +128,50 @@ fn a_recorded_key_with_the_name_of_a_shard_is_not_taken_over() {
 }
 
 #[test]
+fn a_key_gets_ranges_at_the_quantiles_of_its_items_or_where_it_is_said() {
+    let data = data("ranges");
+    let ranges = ["start", "Scores", "game", "--strategy", "range", "--shards", "4"];
+    let (code, plan) = heatsink(&data, &[&ranges[..], &["--dry-run"]].concat());
+    let points = plan["split_at"].clone();
+    assert_eq!((code, points.as_array().map(Vec::len)), (0, Some(3)), "{plan}");
+    let next = plan["next_steps"][0].as_str().unwrap();
+    assert!(next.contains("--strategy range --split-at "), "{next}");
+    let (code, report) = heatsink(&data, &ranges);
+    assert_eq!((code, &report["split_at"]), (0, &points), "{report}");
+    let under = |suffix: &str| {
+        let name = format!("game{suffix}");
+        physical_keys(&data).iter().filter(|key| **key == name).count()
+    };
+    let counts = ["", "#~1", "#~2", "#~3"].map(under);
+    assert!(counts.iter().all(|count| count.abs_diff(ITEMS / 4) <= 1), "{counts:?}");
+    // What begins where a range did stays.
+    let (code, report) =
+        heatsink(&data, &["start", "Scores", "game", "--split-at", points[1]["S"].as_str().unwrap()]);
+    assert_eq!((code, report["moved"].as_u64()), (0, Some((counts[1] + counts[3]) as u64)), "{report}");
+    let (code, error) = heatsink(&data, &["start", "Scores", "game", "--shards", "5"]);
+    assert!(code == 64 && error.to_string().contains("lies in 2 ranges"), "{code} {error}");
+    for (arguments, why) in [
+        (&["--split-at", "b", "--split-at", "a"][..], "does not come after"),
+        (&["--split-at", "b", "--strategy", "calculated"], "of --strategy range"),
+        (&["--split-at", "b", "--shards", "5"], "1 split points make 2 ranges"),
+        (&["--strategy", "range", "--shards", "400"], "2 to 64 ranges"),
+        (&["--strategy", "range", "--shards", "64"], "too few for 64 ranges"),
+    ] {
+        let (code, error) = heatsink(&data, &[&["start", "Scores", "game"][..], arguments].concat());
+        assert!(code == 64 && error.to_string().contains(why), "{arguments:?}: {code} {error}");
+    }
+    let (code, report) = heatsink(&data, &["start", "Scores", "game", "--shards", "1"]);
+    assert_eq!((code, under("")), (0, ITEMS), "{report}");
+}
+
+#[test]
 fn strategies_that_single_keys_cannot_have_are_refused_by_name() {
     let data = data("strategies");
     for (strategy, why) in [
         ("time_bucket", "needs a rule"),
         ("template", "needs a rule"),
         ("none", "--shards 1"),
-        ("moon", "`random` or `counter`"),
+        ("moon", "`random`, `range` or `counter`"),
     ] {
         let (code, error) =
             heatsink(&data, &["start", "Scores", "game", "--shards", "4", "--strategy", strategy]);
