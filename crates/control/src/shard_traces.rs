@@ -65,10 +65,10 @@ impl KeyTraces {
         self.ranges.add(sort.value(), slot);
     }
 
-    /// The ranges of the sort key that the items name, where no hash puts them where they are; `None`
-    /// where there are no such either.
+    /// The ranges of the sort key that the items name, where no number of shards has each in its usual
+    /// slot; `None` where there are no such either. Few items name slots by name, too.
     pub fn ranges(&self) -> Option<ToldRanges> {
-        if self.shards.is_some() || self.named_slots().is_some() { None } else { self.ranges.told() }
+        if self.shards.is_some() { None } else { self.ranges.told() }
     }
 
     /// The slots that the items name, by shard, where no number of shards has each in its usual

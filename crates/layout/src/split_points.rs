@@ -19,6 +19,10 @@ pub const MOST_RANGES: u16 = 64;
 /// limits").
 const LONGEST: usize = 1_024;
 
+/// The most bytes that the points of a key take together as JSON. Its record holds those of two
+/// layouts while it moves, and an item has 400 KB.
+const MOST_BYTES: usize = 100_000;
+
 /// Why values are no split points.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSplitPoints {
@@ -44,6 +48,11 @@ pub enum BadSplitPoints {
         /// One of another type.
         other: String,
     },
+    /// More than the record of a key has room for.
+    #[error(
+        "the split points take {0} bytes as JSON, and a key's record has room for {MOST_BYTES}: name shorter ones"
+    )]
+    TooMuch(usize),
     /// A point that no sort key reaches.
     #[error("a split point has {0} bytes, and a sort key has 1 to {LONGEST}")]
     Length(usize),
@@ -79,7 +88,12 @@ impl SplitPoints {
                 return Err(BadSplitPoints::Order { before: text(before), after: text(after) });
             }
         }
-        Ok(SplitPoints(points))
+        let mut json = Vec::new();
+        points.iter().for_each(|point| point.write(&mut json));
+        match json.len() {
+            bytes if bytes > MOST_BYTES => Err(BadSplitPoints::TooMuch(bytes)),
+            _ => Ok(SplitPoints(points)),
+        }
     }
 
     /// The points, in ascending order.
@@ -237,6 +251,8 @@ mod tests {
         assert!(refused(vec![s("b"), n("1")]).contains("different types"));
         assert!(refused(vec![s("")]).contains("0 bytes"));
         assert!(refused(vec![s(&"x".repeat(1_025))]).contains("1025 bytes"));
+        let long = |at: u8| s(&format!("{}{}", char::from(b'0' + at), "\u{1}".repeat(1_023)));
+        assert!(refused((0..60).map(long).collect()).contains("name shorter ones"));
         assert_eq!(SplitPoints::new((0..63).map(|at| n(&at.to_string())).collect()).unwrap().ranges(), 64);
     }
 

@@ -372,6 +372,20 @@ fn ranges_are_read_off_the_items() {
     }
 }
 
+/// Few items may lie in ranges by chance. A sign that the table was on record makes up for that.
+#[test]
+fn ranges_of_few_items_are_told_where_the_table_is_known_to_have_been_on_record() {
+    let points = ["0001", "0002"].map(|text| KeyValue::S(text.into()));
+    let ranges = WantedLayout::from(SplitPoints::new(points.to_vec()).unwrap());
+    let [signed, unsigned] = [true, false].map(|tags| {
+        let store = laid_out(tags, 4, &ranges);
+        delete_registry(&store);
+        look(&store, false).unwrap()
+    });
+    assert_eq!((signed.keys.len(), signed.not_told.len()), (1, 0), "{signed:?}");
+    assert_eq!((unsigned.keys.len(), unsigned.not_told.len()), (0, 1), "{unsigned:?}");
+}
+
 #[test]
 fn what_items_do_not_tell_is_not_recorded() {
     let store = sharded(true, 40);

@@ -567,7 +567,8 @@ fn named(refusal: &str) -> WantedLayout {
         return WantedLayout { slots: after("--slots ").map(list), ..split_points(&points).into() };
     }
     let shards: u16 = after("--shards ").and_then(|shards| shards.parse().ok()).expect("it names the count");
-    WantedLayout { slots: after("--slots ").map(list), ..shards.into() }
+    let by = refusal.contains("--strategy calculated").then_some(By::SortKey);
+    WantedLayout { by, slots: after("--slots ").map(list), ..shards.into() }
 }
 
 /// What requests on items hold.

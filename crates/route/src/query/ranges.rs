@@ -33,45 +33,51 @@ impl Ranges {
         layout: &Arc<Layout>,
         points: &SplitPoints,
     ) -> Result<Self, Unplanned> {
-        let range = Range::of(query.conditions.first());
+        let (asked, descending) = (Range::of(query.conditions.first()), query.descending);
         let cursor = query.cursor()?.and_then(|cursor| cursor.into_iter().nth(1)).map(|(at, _)| at);
-        let range = match &cursor {
-            Some(at) if range.contains(at) => range.from(Bound::Excluded(at.clone()), query.descending),
-            _ => range,
-        };
         let common = ShardStreams::new(query, layout)?;
-        let mut open = matching(points, &range);
-        if query.descending {
-            open.reverse();
+        let slot = |number: u16| Slot::shard(layout.slot_number(number));
+        let mut streams = Vec::new();
+        match &cursor {
+            // The store refuses it.
+            Some(at) if !asked.contains(at) => {
+                streams.extend(common.stream(slot(points.range_of(at))).map(|stream| (stream, None)));
+            }
+            _ => {
+                let rest = match &cursor {
+                    Some(at) => asked.clone().from(Bound::Excluded(at.clone()), descending),
+                    None => asked.clone(),
+                };
+                let mut open =
+                    if rest.clone().express().is_some() { matching(points, &rest) } else { vec![] };
+                if descending {
+                    open.reverse();
+                }
+                for number in open {
+                    // Where there is none, the key is too long for it, and so were its items.
+                    let Some(stream) = common.stream(slot(number)) else { continue };
+                    let (from, below) = points.bounds(number);
+                    let part = asked.clone().between(from, below);
+                    let stream =
+                        if part == asked { Some(stream) } else { within(stream, part, cursor.as_ref()) };
+                    let bound = if descending { below } else { from };
+                    streams.extend(stream.map(|stream| (stream, bound.cloned())));
+                }
+            }
         }
         // Where nothing can match, the store still has to see the request to refuse what is wrong
         // with it.
-        let nothing = open.is_empty();
-        if nothing {
-            open.push(0);
-        }
-        let mut streams = Vec::new();
-        for number in open {
-            let slot = Slot::shard(layout.slot_number(number));
-            let Some(stream) = common.stream(slot) else {
-                // Says why.
-                physical(query.schema, layout, &query.partition, slot)?;
-                continue;
+        if streams.is_empty() {
+            let number = cursor.as_ref().map_or(0, |at| points.range_of(at));
+            let Some(mut stream) = common.stream(slot(number)) else {
+                physical(query.schema, layout, &query.partition, slot(number))?;
+                return Err(Unplanned::Invalid);
             };
-            let (from, below) = points.bounds(number);
-            // A slot may still hold copies of items that have left it, which the store would find.
-            let stream = match Range::of(query.conditions.first()).between(from, below) {
-                part if nothing || part == Range::of(query.conditions.first()) => stream,
-                part => {
-                    let starts = cursor.as_ref().is_some_and(|at| part.contains(at));
-                    let start = stream.start.clone().filter(|_| starts);
-                    match stream.within(part) {
-                        Some(stream) => ShardStream { start, ..stream },
-                        None => continue,
-                    }
-                }
-            };
-            streams.push((stream, if query.descending { below } else { from }.cloned()));
+            if let Some(at) = &cursor {
+                stream.behind_end(at);
+                stream.start = None;
+            }
+            streams.push((stream, None));
         }
         Ok(Ranges { streams, of: points.ranges(), descending: query.descending })
     }
@@ -94,6 +100,14 @@ impl Ranges {
             self.of
         )
     }
+}
+
+/// What of a stream lies in a part of what is asked for. A slot may still hold copies of items that
+/// have left it, which the store would find. It goes on from a cursor that is in the part.
+fn within(stream: ShardStream, part: Range, cursor: Option<&Key>) -> Option<ShardStream> {
+    let starts = cursor.is_some_and(|at| part.contains(at));
+    let start = stream.start.clone().filter(|_| starts);
+    Some(ShardStream { start, ..stream.within(part)? })
 }
 
 /// The ranges that hold keys of a range, the lowest first.

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::common;
 use crate::equal_answers::KEYS;
+use crate::equal_answers::both::Both;
 use crate::equal_answers::requests::Requests;
 use crate::equal_answers::store::Store;
 use crate::equal_answers::worlds::{Sharded, World};
@@ -63,6 +64,58 @@ impl Tables {
             .as_array()
             .unwrap()
             .clone()
+    }
+}
+
+/// Clients make cursors of items, keep them while items go, and hand them to other Queries: a cursor
+/// at each place, within the condition and outside, and where ranges begin.
+#[test]
+fn a_query_of_ranges_goes_on_wherever_a_client_says() {
+    let sorts = ["2024", "2025-01-01T08", "2025-01-01T23", "2025-01-02", "2025-01-04", "2025-01-07", "none"];
+    let values =
+        |low: &str, high: &str| json!({ ":p": { "S": "a" }, ":l": { "S": low }, ":h": { "S": high } });
+    for points in
+        [&["2025-01-02"][..], &["2025-01-01T08", "2025-01-01T9", "2025-01-07"], &["2025-01-07T", "x"]]
+    {
+        let slots: Vec<u16> = (0..=u16::try_from(points.len()).unwrap()).rev().collect();
+        let mut both = Both::new(World::ranges(points, &slots));
+        for sort in sorts.iter().filter(|sort| **sort != "2025-01-04") {
+            let item = json!({ "pk": { "S": "a" }, "sk": { "S": sort }, "v": { "S": "x" } });
+            both.same(Operation::PutItem, &json!({ "TableName": "Tab", "Item": item }));
+        }
+        let tests = [
+            "",
+            "sk = :l",
+            "sk < :l",
+            "sk <= :l",
+            "sk > :l",
+            "sk >= :l",
+            "sk BETWEEN :l AND :h",
+            "begins_with(sk, :l)",
+        ];
+        for (test, low, start, descending) in
+            tests.iter().flat_map(|test| sorts.map(|low| (*test, low))).flat_map(|(test, low)| {
+                sorts.iter().flat_map(move |start| [false, true].map(|way| (test, low, *start, way)))
+            })
+        {
+            // On the end that the condition includes there is an empty page, whatever the layout.
+            let from_end = descending && [">=", "BETWEEN"].iter().any(|name| test.contains(name));
+            if start == low && (from_end || !descending && test.contains("<=")) {
+                continue;
+            }
+            let condition =
+                if test.is_empty() { "pk = :p".to_owned() } else { format!("pk = :p AND {test}") };
+            let mut named = values(low, "2025-01-05");
+            let unused = [(":l", test.is_empty()), (":h", !test.contains(":h"))];
+            for (name, _) in unused.into_iter().filter(|(_, unused)| *unused) {
+                named.as_object_mut().unwrap().remove(name);
+            }
+            let body = json!({
+                "TableName": "Tab", "KeyConditionExpression": condition, "ExpressionAttributeValues": named, "Limit": 2,
+                "ScanIndexForward": !descending, "ExclusiveStartKey": { "pk": { "S": "a" }, "sk": { "S": start } },
+            });
+            both.same(Operation::Query, &body);
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::{WorkerError, usage};
 use crate::key::logical_key::{Key, Sort};
 use crate::key::table_context::TableContext;
+use crate::key::wanted::count_flag;
 
 /// So many sort keys are kept: of 64 ranges each then has what it should to within a fifth.
 const KEPT: usize = 8_192;
@@ -39,10 +40,16 @@ pub async fn quantiles(
     if !(2..=MOST_RANGES).contains(&ranges) {
         return usage(format!("A key has 2 to {MOST_RANGES} ranges, and {ranges} were asked for"));
     }
-    if context.record(key).is_some_and(|record| record.moves.is_some()) {
+    if let Some(moves) = context.record(key).and_then(|record| record.moves.as_ref()) {
+        // A run that was killed goes on to where it was going.
+        if let Some(points) = moves.to.split_points().filter(|points| points.ranges() == ranges) {
+            return Ok(points.clone());
+        }
         return usage(format!(
-            "The key {text:?} of table {0} is being moved; let that end first: `heatsink reshard status {0}` says how far it is",
-            table.name
+            "The key {text:?} of table {} is being moved to {}; let that end first: the same command with {} goes on with it",
+            table.name,
+            moves.to,
+            count_flag(&moves.to)
         ));
     }
     let layout = context.laid_out(key);

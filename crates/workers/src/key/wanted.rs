@@ -96,10 +96,15 @@ pub fn slots_flag(slots: &[u16]) -> String {
     if named.is_empty() { String::new() } else { format!(" --slots {}", named.join(",")) }
 }
 
-/// The arguments that ask for so many shards, or for these ranges.
+/// The arguments that ask for so many shards by what decides them, or for these ranges.
 pub(crate) fn count_flag(layout: &Layout) -> String {
     match layout.split_points() {
-        None => format!("--shards {}", layout.shards),
+        None => match by(layout) {
+            Some(By::SortKey) if layout.shards > 1 => {
+                format!("--shards {} --strategy calculated", layout.shards)
+            }
+            _ => format!("--shards {}", layout.shards),
+        },
         Some(points) => {
             let text = |point: &KeyValue<'_>| key_text(&point.canonical_bytes(), point.key_type());
             points.iter().map(|point| format!("--split-at {:?}", text(point))).collect::<Vec<_>>().join(" ")

@@ -201,20 +201,31 @@ struct Lies {
     slots: Vec<u16>,
     /// Where ranges begin, if they are that.
     split_at: Option<SplitPoints>,
+    /// How likely they lie so by chance, at most.
+    by_chance: f64,
 }
 
 impl Lies {
     fn of(traces: &KeyTraces) -> Option<Self> {
         let least = traces.least();
-        let hashed = |greatest, slots| Lies { least, greatest, slots, split_at: None };
+        let by_chance = traces.by_chance();
+        let hashed = |greatest, slots| Lies { least, greatest, slots, split_at: None, by_chance };
         if let Some((_, greatest)) = traces.shards {
             return Some(hashed(greatest, Vec::new()));
         }
-        if let Some(slots) = traces.slots() {
-            return Some(hashed(least, slots));
+        let named = traces.slots().map(|slots| hashed(least, slots));
+        match (named, traces.ranges()) {
+            (Some(named), None) => Some(named),
+            // Of many items not both are so.
+            (Some(named), Some(told)) if by_chance < told.by_chance.min(CHANCE) => Some(named),
+            (_, Some(told)) => {
+                let ranges = told.split_points.ranges();
+                let (slots, by_chance) = (told.slots, told.by_chance);
+                let split_at = Some(told.split_points);
+                Some(Lies { least: ranges, greatest: ranges, slots, split_at, by_chance })
+            }
+            (None, None) => None,
         }
-        let told = traces.ranges()?;
-        Some(Lies { split_at: Some(told.split_points), ..hashed(least, told.slots) })
     }
 
     fn layout(&self) -> Layout {
@@ -242,9 +253,12 @@ fn told(traces: &KeyTraces, chance: f64) -> Result<Lies, String> {
                 .to_owned(),
         );
     }
-    // Slots by name, and ranges, are told by their items alone.
-    let chance = if lies.slots.is_empty() { chance } else { chance.min(CHANCE) };
-    if traces.by_chance() >= chance {
+    // Slots by name are told by their items alone. Ranges are right for all items that there are, so
+    // a sign that the table was on record is enough for them.
+    let is_signed = chance > 1.0;
+    let is_told = lies.slots.is_empty() || lies.split_at.is_some() && is_signed;
+    let chance = if is_told { chance } else { chance.min(CHANCE) };
+    if lies.by_chance >= chance {
         return Err(format!(
             "its {} items may lie so by chance, and nothing else says that the table was on record (`required = true` under [fence] says it)",
             traces.items
@@ -265,8 +279,7 @@ fn sort_out(
     match verdict {
         Ok(lies) => {
             let list = if index.is_none() { &mut rebuilt.keys } else { &mut rebuilt.values };
-            let by_chance = traces.by_chance();
-            let Lies { least: shards, greatest: at_most, slots, split_at } = &lies;
+            let Lies { least: shards, greatest: at_most, slots, split_at, by_chance } = &lies;
             let (slots, split_at) = (slots.clone(), split_at.clone());
             list.push(Told {
                 key,
@@ -276,7 +289,7 @@ fn sort_out(
                 slots,
                 split_at,
                 items,
-                by_chance,
+                by_chance: *by_chance,
             });
             Some(lies)
         }

@@ -126,9 +126,12 @@ fn text(rebuilt: &Rebuilt) -> String {
             String::new()
         };
         format!(
-            "        {:?}{of}: {} shards{}{or_more}, {} items\n",
+            "        {:?}{of}: {}{}{or_more}, {} items\n",
             one.key,
-            one.shards,
+            one.split_at.as_ref().map_or_else(
+                || format!("{} shards", one.shards),
+                |points| format!("{} ranges, split at {points}", one.shards)
+            ),
             in_slots(&one.slots),
             one.items
         )
