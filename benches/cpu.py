@@ -1,4 +1,4 @@
-"""Processor time of the server for one request, as ratios: forwarded against nginx, a top 100 over ten shards against one of one key."""
+"""Processor time of the server for one request, as ratios: forwarded against nginx, a top 100 over ten shards, and over ten ranges, against one of one key."""
 
 from machinery import GAME, fill, items, ratio
 from throughput import gets, puts
@@ -25,7 +25,7 @@ def run(bench):
     own = bench.heatsink_serve("--partitions", "off", rules=True)
     nginx = bench.nginx(engine)
     for port in (behind, own):
-        for table in ("Plain", "Sharded"):
+        for table in ("Plain", "Sharded", "Ranges"):
             fill(bench, port, table, rows)
     for operation, make, target in (("GetItem", gets, "≤ 1.15"), ("PutItem", puts, "≤ 1.2")):
         bodies = make(bench, "Plain", rows, f"cpu-{operation}")
@@ -33,6 +33,8 @@ def run(bench):
         yield line(f"forwarded {operation} ÷ nginx, processor time", target, rates, "heatsink", "nginx")
     for store, port, target in (("upstream: gateway's", behind, "≤ 4"), ("embedded: server's", own, "≤ 2")):
         rates = bench.rates({
-            name: (port, "Query", top100(bench, table)) for name, table in (("one key", "Plain"), ("ten shards", "Sharded"))
+            name: (port, "Query", top100(bench, table))
+            for name, table in (("one key", "Plain"), ("ten shards", "Sharded"), ("ten ranges", "Ranges"))
         })
         yield line(f"top 100 over N = 10 ÷ of one key, {store} processor time", target, rates, "ten shards", "one key")
+        yield line(f"top 100 over ten ranges ÷ of one key, {store} processor time", "≤ 1.3", rates, "ten ranges", "one key")

@@ -22,7 +22,10 @@ ENVIRONMENT = {
     "AWS_EC2_METADATA_DISABLED": "true", "HEATSINK_LAME_DUCK": "0",
 }
 GAME, SHARDS, ITEMS = "game_x", 10, 20_000
-RULES = f'[[rule]]\ntable = "Sharded"\nstrategy = "calculated"\nshards = {SHARDS}\n'
+# Scores are drawn evenly below 10^8: as many of them lie in each range.
+SPLIT_AT = [f"{10**8 * nth // SHARDS:010d}" for nth in range(1, SHARDS)]
+RULES = (f'[[rule]]\ntable = "Sharded"\nstrategy = "calculated"\nshards = {SHARDS}\n'
+         f'[[rule]]\ntable = "Ranges"\nstrategy = "range"\nsplit_at = {SPLIT_AT}\n')
 
 
 def say(text):

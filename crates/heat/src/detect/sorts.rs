@@ -4,9 +4,9 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
-/// So many are kept of a window: half of the writes lie above the median of them, give or take an
-/// eighth.
-pub(super) const KEPT: usize = 16;
+/// So many are kept of a window: half of the writes lie above the median of them, give or take a
+/// fourteenth.
+pub(super) const KEPT: usize = 48;
 /// Keys of which fewer writes were examined are not sampled: there are thousands of them.
 const FROM: u32 = 16;
 /// The longest sort key that is kept, as an attribute value in JSON.
@@ -62,7 +62,7 @@ mod tests {
             let number = |text: &String| text[6..text.len() - 2].parse::<u32>().unwrap();
             below += kept.iter().filter(|text| number(text) < 500).count();
         }
-        let share = f64::from(u32::try_from(below).unwrap()) / (200.0 * 16.0);
+        let share = f64::from(u32::try_from(below).unwrap()) / (200.0 * 48.0);
         assert!((0.45..0.55).contains(&share), "{share}");
     }
 

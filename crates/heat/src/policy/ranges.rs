@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use heatsink_dynamo::{KeyValue, Value};
 use heatsink_layout::{Hash, Layout, MOST_RANGES, SplitPoints, Strategy, shortest_between};
 
-use super::crowds::Fate;
+use super::crowds::{Fate, MOST_FILLED};
 use super::decision::Change;
 use super::hot::ceiling;
 use super::judged::Judged;
@@ -21,7 +21,7 @@ use crate::advice::asked_of;
 /// A range is not split by fewer sort keys of its writes for each part.
 const LEAST_OF_PART: usize = 4;
 /// A range is split into so many at once, at most: what is known of its writes divides no finer.
-const MOST_PARTS: usize = 8;
+const MOST_PARTS: usize = 12;
 /// From this share of growing sort keys on, all new ones would lie in the last range.
 const GROWING: f64 = 0.9;
 /// A key in ranges: where they begin, and the slot of each.
@@ -58,7 +58,7 @@ impl InRanges<'_> {
             if fate.grows {
                 let own: Vec<&KeyValue<'static>> =
                     sorts.iter().filter(|sort| self.points.range_of(sort) == range).collect();
-                let parts = self.parts(judged, range).clamp(2, MOST_PARTS).min(own.len() / LEAST_OF_PART);
+                let parts = self.parts(judged, range, own.len()).min(own.len() / LEAST_OF_PART);
                 if parts < 2 {
                     return Err(Reason::UnknownSortKeys);
                 }
@@ -103,21 +103,26 @@ impl InRanges<'_> {
         Ok(Plan { change, slots, each: judged.each(shards), left, units })
     }
 
-    /// Into how many parts a range has to be split: by what it was counted to be asked for, and by
-    /// what it refused.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped by its user")]
-    fn parts(&self, judged: &Judged, range: u16) -> usize {
+    /// Into how many parts a range has to be split, of which so many sort keys are known: by what it
+    /// was counted to be asked for, and by what it refused. Of few sort keys the parts are uneven: a
+    /// part of n of them is as large as n + 2√n would be, once in fifty.
+    #[allow(clippy::cast_precision_loss, reason = "a few hundred")]
+    fn parts(&self, judged: &Judged, range: u16, known: usize) -> usize {
         let load = &judged.hot.mean;
         let all: f64 = load.slots.iter().map(|one| one.units).sum();
-        let own = self
-            .slots
-            .get(usize::from(range))
-            .and_then(|slot| load.slots.iter().find(|one| one.slot == *slot));
+        let slot = self.slots.get(usize::from(range));
+        let own = slot.and_then(|slot| load.slots.iter().find(|one| one.slot == *slot));
         let Some(own) = own.filter(|_| all > 0.0) else { return 2 };
         let refused = if own.requests > 0.0 { (own.throttled / own.requests).min(1.0) } else { 0.0 };
         let ceiling = ceiling(judged.kind);
         let counted = load.units(judged.kind) * own.units / all;
-        (counted.max(asked_of(ceiling, refused)) / (FILLED * ceiling)).ceil() as usize
+        let asked = counted.max(asked_of(ceiling, refused)) / ceiling;
+        let fits = |parts: &usize| {
+            let part = known as f64 / *parts as f64;
+            let largest = (1.0 + 2.0 / part.max(1.0).sqrt()) * asked / *parts as f64;
+            largest <= MOST_FILLED && asked / *parts as f64 <= FILLED
+        };
+        (2..MOST_PARTS).find(fits).unwrap_or(MOST_PARTS)
     }
 
     /// The same key in so many ranges: neighbours become one, those first that are asked for least

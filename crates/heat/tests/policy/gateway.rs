@@ -118,7 +118,10 @@ impl Gateway {
                     signs.adds(one.adds);
                 }
                 page.into_iter().for_each(|page| signs.reads(page));
-                one.sort.into_iter().for_each(|sort| signs.writes(sort));
+                if let Some(sort) = one.sort {
+                    signs.writes(sort);
+                    signs.sorted_at(format!("{{\"S\":\"{}\"}}", String::from_utf8_lossy(sort)).as_bytes());
+                }
             }
         }
         self.detector.advance(now);

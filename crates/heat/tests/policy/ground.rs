@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use heatsink_dynamo::KeyValue;
 use heatsink_heat::policy::{Partitions, Units as Rates};
-use heatsink_layout::{encode, hash::jump_xxh3};
+use heatsink_layout::{SplitPoints, encode, hash::jump_xxh3};
 use heatsink_physics::{
     Access, Cause, Demand, KeyRange, Mode, PartitionSnapshot, ResourceId, Rules, Tables, Units, position,
 };
@@ -26,6 +27,8 @@ pub struct Ground {
 #[derive(Clone, Debug)]
 pub struct Lies {
     pub slots: Vec<u16>,
+    /// Where its ranges begin, if its shards are that.
+    pub points: Option<SplitPoints>,
     pub moves: Option<Move>,
 }
 
@@ -34,31 +37,31 @@ pub struct Lies {
 #[derive(Clone, Debug)]
 pub struct Move {
     pub to: Vec<u16>,
+    pub points: Option<SplitPoints>,
     pub cut_over: u64,
     pub ends: u64,
 }
 
 impl Lies {
     pub fn whole() -> Self {
-        Lies { slots: vec![0], moves: None }
+        Lies { slots: vec![0], points: None, moves: None }
     }
 
     /// The slot that a write of an item goes to.
     pub fn writes(&self, now: u64, sort: &[u8]) -> u16 {
-        let slots = match &self.moves {
-            Some(moves) if now >= moves.cut_over => &moves.to,
-            _ => &self.slots,
-        };
-        of(slots, sort)
+        match &self.moves {
+            Some(moves) if now >= moves.cut_over => of(&moves.to, moves.points.as_ref(), sort),
+            _ => of(&self.slots, self.points.as_ref(), sort),
+        }
     }
 
     /// The slot that has an item.
     pub fn has(&self, now: u64, sort: &[u8]) -> u16 {
         match &self.moves {
             Some(moves) if self.moved(now) > f64::from(jump_xxh3(sort, 1_000)) / 1_000.0 => {
-                of(&moves.to, sort)
+                of(&moves.to, moves.points.as_ref(), sort)
             }
-            _ => of(&self.slots, sort),
+            _ => of(&self.slots, self.points.as_ref(), sort),
         }
     }
 
@@ -87,14 +90,18 @@ impl Lies {
     /// Ends the move once it is over.
     pub fn settle(&mut self, now: u64) {
         if let Some(moves) = self.moves.take_if(|moves| now >= moves.ends) {
-            self.slots = moves.to;
+            (self.slots, self.points) = (moves.to, moves.points);
         }
     }
 }
 
-fn of(slots: &[u16], sort: &[u8]) -> u16 {
+fn of(slots: &[u16], points: Option<&SplitPoints>, sort: &[u8]) -> u16 {
     let shards = u16::try_from(slots.len()).unwrap();
-    slots[usize::from(jump_xxh3(sort, shards))]
+    let shard = match points {
+        Some(points) => points.range_of(&KeyValue::S(String::from_utf8_lossy(sort))),
+        None => jump_xxh3(sort, shards),
+    };
+    slots[usize::from(shard)]
 }
 
 impl Ground {

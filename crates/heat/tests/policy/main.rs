@@ -19,6 +19,7 @@ mod false_alarms;
 mod gateway;
 mod ground;
 mod judge;
+mod ranges;
 mod scene;
 mod world;
 

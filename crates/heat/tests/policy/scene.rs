@@ -51,6 +51,8 @@ pub struct Key {
     pub growing: bool,
     /// Whether all is asked of one item.
     pub one_item: bool,
+    /// The items with which a range begins, if it lies in ranges from the start.
+    pub split_at: Vec<u64>,
 }
 
 /// One kind of request for one key.
@@ -176,6 +178,13 @@ impl Scene {
         cast.scene
     }
 
+    /// A key in ranges that begin at these of its million items; puts come evenly to all of them.
+    pub fn in_ranges(split_at: &[u64], units: f64, told: bool) -> Scene {
+        let mut scene = Scene { told, ..Scene::equal(1, units, 1) };
+        (scene.keys[0].split_at, scene.keys[0].items) = (split_at.to_vec(), 1_000_000);
+        scene
+    }
+
     /// A hot value of an index.
     pub fn one_value() -> Scene {
         let mut cast = Cast::new(1, Rng::with_seed(5), 1, true);
@@ -228,7 +237,9 @@ impl Cast {
     fn key(&mut self, name: String, role: Role) -> usize {
         let items = self.rng.u64(200..3_000);
         let growing = self.rng.bool();
-        let key = Key { name, index: false, is_number: false, role, items, growing, one_item: false };
+        let split_at = Vec::new();
+        let key =
+            Key { name, index: false, is_number: false, role, items, growing, one_item: false, split_at };
         self.scene.keys.push(key);
         self.scene.keys.len() - 1
     }

@@ -11,16 +11,18 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::time::Duration;
 
 use fastrand::Rng;
+use heatsink_dynamo::KeyValue;
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::costs::RequestKind;
 use heatsink_heat::detect::{Kind, Outcome};
 use heatsink_heat::policy::{Change, Facts, KeyFacts, KeyName, Partitions, Policy, Reason, Settings};
+use heatsink_layout::SplitPoints;
 use heatsink_physics::{Access, Cause};
 
 use crate::gateway::{Gateway, INDEX, OfSlot, Part, Seen, TABLE};
 use crate::ground::{Ground, Lies, Move, Told};
-use crate::scene::{Act, Scene};
+use crate::scene::{Act, Key, Scene};
 
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLI;
@@ -89,7 +91,7 @@ pub fn play(scene: &Scene, acts: bool) -> Story {
     let mut world = World {
         scene,
         ground: Ground::new(scene.partitions, scene.indexed),
-        lies: vec![Lies::whole(); keys],
+        lies: scene.keys.iter().map(lies).collect(),
         places,
         grown: vec![0; keys],
         gateways: (0..scene.gateways).map(|_| Gateway::new(rng.u64(..), 0)).collect(),
@@ -108,6 +110,15 @@ pub fn play(scene: &Scene, acts: bool) -> Story {
     world.play(acts);
     world.story.slots = world.lies.iter().map(|lies| lies.slots.clone()).collect();
     world.story
+}
+
+/// How a key lies at the start.
+fn lies(key: &Key) -> Lies {
+    let points = key.split_at.iter().map(|at| KeyValue::S(format!("{at:010}").into()));
+    match SplitPoints::new(points.collect()) {
+        Ok(points) => Lies { slots: (0..points.ranges()).collect(), points: Some(points), moves: None },
+        Err(_) => Lies::whole(),
+    }
 }
 
 impl World<'_> {
@@ -375,8 +386,12 @@ impl World<'_> {
             }
         }
         for decision in looked.decisions {
+            let points = match &decision.change {
+                Change::Ranges { split_at, .. } => Some(split_at.clone()),
+                _ => None,
+            };
             let to = match &decision.change {
-                Change::Shards { slots: Some(slots), .. } => slots.clone(),
+                Change::Shards { slots: Some(slots), .. } | Change::Ranges { slots, .. } => slots.clone(),
                 change => (0..change.shards()).collect(),
             };
             let place = (decision.name.index.is_some(), decision.name.key.clone());
@@ -385,7 +400,7 @@ impl World<'_> {
             let items = self.scene.keys[key].items;
             let ends = cut_over + SECOND + items * SECOND / 800;
             let shards = decision.change.shards();
-            self.lies[key].moves = Some(Move { to, cut_over, ends });
+            self.lies[key].moves = Some(Move { to, points, cut_over, ends });
             self.story.changes.push(Changed { at: now / MILLI, key, shards, sentence: decision.sentence });
         }
     }
@@ -419,7 +434,7 @@ impl Facts for Known<'_> {
         let Some(at) = self.places.get(&(load.index.is_some(), load.key.clone())) else { return whole };
         let lies = &self.lies[*at];
         let barred = lies.moves.is_some().then_some(Reason::Moving);
-        KeyFacts { barred, slots: lies.slots.clone(), ..whole }
+        KeyFacts { barred, slots: lies.slots.clone(), split_points: lies.points.clone(), ..whole }
     }
 
     fn partitions(&self, table: &str, index: Option<&str>) -> Option<&dyn Partitions> {

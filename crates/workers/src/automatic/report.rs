@@ -10,6 +10,9 @@ use serde_json::{Map, Value as Json};
 /// Keys of one report, at most.
 const KEYS: usize = 1_000;
 
+/// Sort keys of one key, at most.
+const SORT_KEYS: usize = 32;
+
 /// A report.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Report {
@@ -26,7 +29,7 @@ impl Report {
     /// Of these loads, the most important first: the first thousand.
     pub fn of(loads: &[KeyLoad], told: Option<Json>) -> Self {
         let empty = as_json(&KeyLoad::default());
-        let keys = loads.iter().take(KEYS).map(|load| brief(as_json(load), &empty)).collect();
+        let keys = loads.iter().take(KEYS).map(|load| brief(as_json(&told_of(load)), &empty)).collect();
         Report { keys, left_out: loads.len().saturating_sub(KEYS), told }
     }
 
@@ -44,6 +47,13 @@ impl Report {
         let read = |key: &Json| serde_json::from_value(in_full(key, &empty)).ok();
         self.keys.iter().filter_map(read).collect()
     }
+}
+
+/// What is told of a load: sort keys that are written to only where they decide something, of keys
+/// that have shards.
+fn told_of(load: &KeyLoad) -> KeyLoad {
+    let sorts = if load.slots.len() > 1 { SORT_KEYS } else { 0 };
+    KeyLoad { written: load.written.iter().take(sorts).cloned().collect(), ..load.clone() }
 }
 
 fn as_json(load: &KeyLoad) -> Json {

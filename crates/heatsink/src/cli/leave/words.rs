@@ -71,10 +71,7 @@ fn table(lines: &mut Vec<String>, one: &FoundTable, place: &str) {
         return;
     }
     if of.has_own_rules() {
-        lines.push(format!(
-            "    back, while clients wait for the table: heatsink adopt {} --back{place}",
-            quoted(name)
-        ));
+        lines.push(format!("    back: heatsink adopt {} --back{place}", quoted(name)));
     } else if !of.record.layouts.is_empty() {
         lines.push(format!("    back, while clients go on: heatsink adopt {} --back{place}", quoted(name)));
     }
