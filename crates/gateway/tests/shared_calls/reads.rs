@@ -37,7 +37,7 @@ fn number(answer: &Json) -> &str {
 
 #[tokio::test]
 async fn identical_reads_under_way_become_one_and_strong_ones_do_not() {
-    let store = Arc::new(Slow::new(5));
+    let store = Arc::new(Slow::new(100));
     let gateway = gateway(&store, COALESCE).await;
     ask(&gateway, add(1, "NONE")).await.unwrap();
     for (call, reads) in [(get(), 1), (query(), 1), (strong(get()), 20)] {
@@ -149,7 +149,7 @@ async fn an_answer_is_given_again_for_so_long_and_no_longer() {
 
 #[tokio::test]
 async fn who_waits_for_a_read_whose_client_has_gone_sends_it() {
-    let store = Arc::new(Slow::new(20));
+    let store = Arc::new(Slow::new(300));
     let gateway = Arc::new(gateway(&store, CACHE).await);
     let spawn = || {
         let gateway = Arc::clone(&gateway);

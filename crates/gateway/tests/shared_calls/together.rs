@@ -37,7 +37,7 @@ async fn n(gateway: &Gateway) -> Json {
 
 #[tokio::test]
 async fn adds_that_come_together_go_as_two_and_each_sees_its_own_sum() {
-    let store = Arc::new(Slow::new(20));
+    let store = Arc::new(Slow::new(200));
     let gateway = gateway(&store, RULE).await;
     store.writes();
     let answers = all(&gateway, (0..100).map(|_| add(1, "UPDATED_NEW"))).await;
@@ -98,7 +98,7 @@ async fn an_error_goes_to_whom_it_belongs() {
 
 #[tokio::test]
 async fn an_outcome_that_is_unknown_is_so_for_all_and_a_throttle_is_retryable_to_all() {
-    let store = Arc::new(Slow::new(5));
+    let store = Arc::new(Slow::new(300));
     let gateway = gateway(&store, RULE).await;
     let tokens = |answers: &[Result<Json, Error>], code: &Code, outcome| {
         let like = |answer: &&Result<Json, Error>| {
@@ -124,7 +124,7 @@ async fn an_outcome_that_is_unknown_is_so_for_all_and_a_throttle_is_retryable_to
 
 #[tokio::test]
 async fn what_cannot_be_combined_waits_its_turn_and_who_is_dropped_is_left_out() {
-    let store = Arc::new(Slow::new(10));
+    let store = Arc::new(Slow::new(300));
     let gateway = Arc::new(gateway(&store, RULE).await);
     store.writes();
     let conditional = || {
@@ -158,7 +158,7 @@ async fn what_cannot_be_combined_waits_its_turn_and_who_is_dropped_is_left_out()
 
 #[tokio::test]
 async fn a_leader_that_is_dropped_with_others_leaves_them_unknown_and_the_rest_goes_on() {
-    let store = Arc::new(Slow::new(20));
+    let store = Arc::new(Slow::new(300));
     let gateway = Arc::new(gateway(&store, RULE).await);
     let spawn = || {
         let gateway = Arc::clone(&gateway);
