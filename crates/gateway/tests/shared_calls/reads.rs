@@ -157,9 +157,9 @@ async fn who_waits_for_a_read_whose_client_has_gone_sends_it() {
     };
     store.reads();
     let first = spawn();
-    tokio::time::sleep(Duration::from_millis(2)).await;
+    store.has_reads(1).await;
     let others: Vec<_> = (0..5).map(|_| spawn()).collect();
-    tokio::time::sleep(Duration::from_millis(2)).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
     first.abort();
     for other in others {
         other.await.unwrap().unwrap();

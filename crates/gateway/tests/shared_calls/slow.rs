@@ -40,6 +40,24 @@ impl Slow {
         self.reads.swap(0, Ordering::SeqCst)
     }
 
+    /// Waits until so many writes have come since it was asked last, however busy the machine is; and
+    /// a moment more, in which others come to wait for them.
+    pub async fn has_writes(&self, calls: usize) {
+        Self::until(&self.writes, calls).await;
+    }
+
+    /// The same of reads.
+    pub async fn has_reads(&self, calls: usize) {
+        Self::until(&self.reads, calls).await;
+    }
+
+    async fn until(count: &AtomicUsize, calls: usize) {
+        while count.load(Ordering::SeqCst) < calls {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
     pub fn takes(&self, millis: u64) {
         self.millis.store(millis, Ordering::SeqCst);
     }

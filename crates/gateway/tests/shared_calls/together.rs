@@ -109,9 +109,10 @@ async fn an_outcome_that_is_unknown_is_so_for_all_and_a_throttle_is_retryable_to
     // The last one of these fails first.
     for error in [lost(), throttled()] {
         let (code, outcome) = (error.code.clone(), error.outcome);
+        store.writes();
         let first = async { ask(&gateway, add(1, "NONE")).await };
         let rest = async {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            store.has_writes(1).await;
             store.fail(error);
             all(&gateway, (0..20).map(|_| add(1, "NONE"))).await
         };
@@ -144,8 +145,9 @@ async fn what_cannot_be_combined_waits_its_turn_and_who_is_dropped_is_left_out()
         tokio::spawn(async move { ask(&gateway, add(1, "NONE")).await })
     };
     // The one that leads is dropped under way: its own effect is unknown, and the next one leads.
+    store.writes();
     let tasks: Vec<_> = (0..6).map(|_| spawn(&gateway)).collect();
-    tokio::time::sleep(Duration::from_millis(3)).await;
+    store.has_writes(1).await;
     tasks[0].abort();
     tasks[3].abort();
     let mut done = 0;
@@ -164,11 +166,12 @@ async fn a_leader_that_is_dropped_with_others_leaves_them_unknown_and_the_rest_g
         let gateway = Arc::clone(&gateway);
         tokio::spawn(async move { ask(&gateway, add(1, "NONE")).await })
     };
+    store.writes();
     let first = spawn();
-    tokio::time::sleep(Duration::from_millis(2)).await;
+    store.has_writes(1).await;
     let group: Vec<_> = (0..5).map(|_| spawn()).collect();
     first.await.unwrap().unwrap();
-    tokio::time::sleep(Duration::from_millis(5)).await;
+    store.has_writes(2).await;
     let late: Vec<_> = (0..5).map(|_| spawn()).collect();
     tokio::time::sleep(Duration::from_millis(2)).await;
     group[0].abort();
