@@ -80,6 +80,11 @@ impl Strategy {
     pub const fn calculated(by: By) -> Self {
         Strategy::Calculated { by, slots: Vec::new() }
     }
+
+    /// Ranges, of which range k has slot k.
+    pub const fn range(split_points: SplitPoints) -> Self {
+        Strategy::Range { split_points, slots: Vec::new() }
+    }
 }
 
 /// How what decides a shard becomes its number. All but the first are for templates.

@@ -70,7 +70,7 @@ mod tests {
     fn layout(texts: &[&str]) -> Layout {
         let split_points = points(texts);
         let shards = split_points.ranges();
-        let strategy = Strategy::Range { split_points, slots: Vec::new() };
+        let strategy = Strategy::range(split_points);
         Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
     }
 

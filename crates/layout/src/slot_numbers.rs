@@ -4,8 +4,9 @@
 //! which they lie. Shard k has slot k unless a list says otherwise. A shard that gets another slot
 //! takes only its own items along, whatever the others do.
 //!
-//! Lists are for calculated shards outside buckets, for ranges, and for whole keys. Not here: how a slot is
-//! written as a physical key ([`Table`](crate::Table)), which slot a shard should have (`heat`).
+//! Lists are for calculated shards outside buckets, for ranges, and for whole keys. Not here: how a
+//! slot is written as a physical key ([`Table`](crate::Table)), which slot a shard should have
+//! (`heat`).
 
 use crate::{By, Layout, Strategy};
 

@@ -184,7 +184,7 @@ fn spread(
             })?;
             let split_points = split_at::of(points, fault)?;
             let shards = split_points.ranges();
-            (Strategy::Range { split_points, slots: Vec::new() }, shards)
+            (Strategy::range(split_points), shards)
         }
         StrategyName::Bucket => {
             let time = time.ok_or_else(|| needs("`bucket`: \"hour\", \"day\", \"week\" or \"month\""))?;

@@ -32,7 +32,7 @@ pub(super) struct InRanges<'a> {
 
 impl InRanges<'_> {
     fn layout(&self) -> Layout {
-        let strategy = Strategy::Range { split_points: self.points.clone(), slots: Vec::new() };
+        let strategy = Strategy::range(self.points.clone());
         let layout = Layout { strategy, shards: self.points.ranges(), hash: Hash::JumpXxh3, version: 1 };
         layout.clone().with_slots(self.slots).unwrap_or(layout)
     }

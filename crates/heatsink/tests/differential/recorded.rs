@@ -122,7 +122,7 @@ impl Lies {
                 let points = which.iter().map(|at| points(sort)[*at].clone()).collect();
                 let split_points = SplitPoints::new(points).unwrap();
                 let (shards, slots) = (split_points.ranges(), before.slots_for_ranges(&split_points));
-                let strategy = Strategy::Range { split_points, slots: Vec::new() };
+                let strategy = Strategy::range(split_points);
                 Layout { strategy, ..layout(shards) }.with_slots(&slots).unwrap()
             }
         }

@@ -546,7 +546,7 @@ fn split_points(texts: &[&str]) -> SplitPoints {
 /// The layout that a key has after a run.
 fn laid_out(report: &ReshardReport) -> Layout {
     let strategy = match &report.split_at {
-        Some(points) => Strategy::Range { split_points: points.clone(), slots: Vec::new() },
+        Some(points) => Strategy::range(points.clone()),
         None if report.to == 1 => Strategy::None,
         None => Strategy::calculated(By::SortKey),
     };

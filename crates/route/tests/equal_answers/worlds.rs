@@ -83,7 +83,7 @@ pub fn ranges(points: &[&str]) -> Layout {
         SplitPoints::new(points.iter().map(|point| KeyValue::S((*point).to_owned().into())).collect())
             .unwrap();
     let shards = split_points.ranges();
-    layout(Strategy::Range { split_points, slots: Vec::new() }, shards, Hash::JumpXxh3)
+    layout(Strategy::range(split_points), shards, Hash::JumpXxh3)
 }
 
 impl World {

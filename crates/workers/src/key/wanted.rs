@@ -31,7 +31,7 @@ pub(crate) fn target(from: &Layout, wanted: &WantedLayout) -> Layout {
     };
     let strategy = match points {
         _ if wanted.shards == 1 => Strategy::None,
-        Some(points) => Strategy::Range { split_points: points.clone(), slots: Vec::new() },
+        Some(points) => Strategy::range(points.clone()),
         None => Strategy::calculated(by),
     };
     let to = Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 };

@@ -230,7 +230,7 @@ impl Lies {
 
     fn layout(&self) -> Layout {
         let strategy = match &self.split_at {
-            Some(points) => Strategy::Range { split_points: points.clone(), slots: Vec::new() },
+            Some(points) => Strategy::range(points.clone()),
             None => Strategy::calculated(By::SortKey),
         };
         let layout = Layout { strategy, shards: self.least, hash: Hash::JumpXxh3, version: 1 };

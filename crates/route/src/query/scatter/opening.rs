@@ -1,5 +1,5 @@
-//! How far the buckets or the ranges of a Query are opened: which of them have streams, which are due in a round,
-//! and what the directory says of others. Buckets that code which bypasses Heatsink began are
+//! How far the buckets or the ranges of a Query are opened: which of them have streams, which are due
+//! in a round, and what the directory says of others. Buckets that code which bypasses Heatsink began are
 //! entered in the directory once something was found in them.
 //!
 //! Not here: which buckets can hold what a Query asks for, and what the directory's rows mean
