@@ -2,6 +2,7 @@
 //!
 //! Not here: how it is counted, and what follows from it ([`advice`](crate::advice)).
 
+use heatsink_dynamo::{KeyValue, Value};
 use heatsink_layout::number_codec;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,8 @@ impl SlotLoad {
     }
 }
 
+/// Fewer different sort keys of writes say little of where they divide.
+const LEAST_TO_DIVIDE: usize = 12;
 /// So many sort keys of writes are kept of a key.
 const MOST_WRITTEN: usize = 128;
 
@@ -220,6 +223,25 @@ impl KeyLoad {
         let text = std::str::from_utf8(&self.key).ok();
         text.is_some_and(|text| number_codec::canonical(text).is_some_and(|number| number == text))
             && number_codec::has_room(&self.key)
+    }
+
+    /// Whether enough different sort keys of its writes are known to divide them into ranges.
+    fn divides(&self) -> bool {
+        let mut sorts: Vec<&str> = self.written.iter().map(String::as_str).collect();
+        sorts.sort_unstable();
+        sorts.dedup();
+        sorts.len() >= LEAST_TO_DIVIDE
+    }
+
+    /// The sort keys of its writes, as far as they are known, in order.
+    pub fn sort_keys(&self) -> Vec<KeyValue<'static>> {
+        let read = |text: &String| {
+            let value = Value::read(text.as_bytes()).ok()?;
+            KeyValue::from_value(&value).map(KeyValue::into_owned)
+        };
+        let mut sorts: Vec<_> = self.written.iter().filter_map(read).collect();
+        sorts.sort_unstable();
+        sorts
     }
 
     /// Whether two loads are of one key, or of one value of an index.
@@ -369,7 +391,9 @@ impl KeyLoad {
             growing: self.growing,
             one_item: self.one_item,
             same_page: self.same_page,
+            divides: self.divides(),
             shards,
+            in_ranges: false,
             sort_key: true,
             local_index,
             items: None,

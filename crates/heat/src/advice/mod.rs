@@ -10,6 +10,7 @@ mod finding;
 mod limits;
 mod observed;
 mod split;
+mod spread;
 mod words;
 
 use serde::Serialize;
@@ -23,11 +24,17 @@ pub use finding::Finding;
 pub use limits::{NEAR, THROTTLED};
 pub use observed::Observed;
 pub use split::Split;
+pub use spread::Spread;
 use words::percent;
 pub(crate) use words::{load, of};
 
 /// Read units on demand in us-east-1: $0.125 a million (AWS, "Pricing for On-Demand Capacity").
 const DOLLARS_PER_READ_UNIT: f64 = 0.125e-6;
+
+/// The line of a rule by which a gateway answers a read again for a tenth of a second.
+const CACHE: &str = "cache_max_age_ms = 100";
+/// The line of a rule by which writes of an item that come while one is under way go as one.
+const COMBINE: &str = "combine = true";
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -45,9 +52,10 @@ pub enum Action {
         /// How many.
         shards: u16,
     },
-    /// Keep what is read again and again in a cache.
+    /// Answer what is read again and again from the gateway's cache: `cache_max_age_ms` of its rule.
     Cache,
-    /// The load is one item's: no layout of keys spreads it.
+    /// The load is one item's: no layout of keys spreads it. Combine its writes (`combine` of its
+    /// rule), or change it.
     ChangeItem,
     /// No shard count carries it.
     SeveralKeys,
@@ -63,6 +71,10 @@ pub struct Diagnosis {
     pub action: Action,
     /// Why, in one or two sentences.
     pub sentence: String,
+    /// By which strategy shards are recommended; `None` where none are.
+    pub strategy: Option<Spread>,
+    /// The line of the key's rule that helps, where one does without another layout.
+    pub setting: Option<&'static str>,
     /// Whether DynamoDB's own split can help.
     pub split: Split,
     /// What reads cost as it is.
@@ -122,6 +134,8 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
         finding,
         action,
         sentence,
+        strategy: None,
+        setting: None,
         split,
         now: now.costs,
         then: None,
@@ -137,11 +151,15 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
             return plain(Action::Leave, format!("{load}{}", of(finding, seen)));
         }
         Finding::RepeatedPage => {
-            return plain(Action::Cache, format!("{load}{}", of(finding, seen)));
+            let setting = Some(CACHE);
+            let sentence = format!("{load}{}. {}", of(finding, seen), words::cached(now.costs.page));
+            return Diagnosis { setting, ..plain(Action::Cache, sentence) };
         }
         Finding::Item => {
             let sentence = format!("{load}, {}. {}", split.words(), words::one_item(seen));
-            return plain(Action::ChangeItem, sentence);
+            let (writes, reads) = seen.filled();
+            let setting = Some(if writes >= reads { COMBINE } else { CACHE });
+            return Diagnosis { setting, ..plain(Action::ChangeItem, sentence) };
         }
         Finding::IndexValue if !seen.of_index => {
             return plain(Action::Leave, format!("{load}{}", of(finding, seen)));
@@ -161,26 +179,38 @@ pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
         );
         return plain(Action::SeveralKeys, sentence);
     };
-    let dollars = (row.costs.page - now.costs.page) * seen.queries * 86_400.0 * DOLLARS_PER_READ_UNIT;
     let shards = row.shards;
+    let strategy = Spread::of(seen, shards);
+    let (then, what) = match strategy {
+        Spread::Calculated => {
+            let (then, now) = (row.costs.page, now.costs.page);
+            (row.costs, format!("then costs {then:.1} read units instead of {now:.1}"))
+        }
+        Spread::Range => {
+            let whole = assess(&asked, 1).costs;
+            (whole, format!("is of one of them, and costs {:.1} read units, as of a whole key", whole.page))
+        }
+    };
     let sentence = format!(
-        "{load}, {}. {shards} shards keep every partition under its ceiling with a probability of {}; a page of {} items then costs {:.1} read \
-         units instead of {:.1}",
+        "{load}, {}. {shards} {} keep every partition under its ceiling with a probability of {}; a page of {} items {what}",
         split.words(),
+        if strategy == Spread::Range { "ranges of its sort key" } else { "shards" },
         percent(1.0 - row.risk),
         asked.page,
-        row.costs.page,
-        now.costs.page,
     );
     let action = if split == Split::InMinutes { Action::Wait { shards } } else { Action::Shard { shards } };
     Diagnosis {
         finding,
         action,
         sentence,
+        strategy: Some(strategy),
+        setting: None,
         split,
         now: now.costs,
-        then: Some(row.costs),
-        dollars_more_a_day: Some(dollars),
+        then: Some(then),
+        dollars_more_a_day: Some(
+            (then.page - now.costs.page) * seen.queries * 86_400.0 * DOLLARS_PER_READ_UNIT,
+        ),
         risk: Some(row.risk),
     }
 }

@@ -44,8 +44,12 @@ pub struct Observed {
     pub one_item: f64,
     /// Which share of the reads equalled the read before; from 0 to 1.
     pub same_page: f64,
+    /// Whether enough different sort keys of its writes are known to divide them into ranges.
+    pub divides: bool,
     /// How many shards the key has.
     pub shards: u16,
+    /// Whether they are ranges of the sort key.
+    pub in_ranges: bool,
     /// Whether the table has a sort key.
     pub sort_key: bool,
     /// Whether the table has a local index.

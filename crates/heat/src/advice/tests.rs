@@ -60,7 +60,43 @@ fn a_page_that_is_read_again_and_again_is_cached() {
         throttled: 0.0,
         ..viral()
     };
-    assert_eq!(diagnose(&seen).action, Action::Cache);
+    let diagnosis = diagnose(&seen);
+    assert_eq!((diagnosis.action, diagnosis.setting), (Action::Cache, Some("cache_max_age_ms = 100")));
+    assert!(
+        diagnosis.sentence.contains("at most ten times a second, for 40 units"),
+        "{}",
+        diagnosis.sentence
+    );
+}
+
+#[test]
+fn writes_of_one_item_are_combined_and_its_reads_cached() {
+    let written = diagnose(&Observed { one_item: 0.8, ..viral() });
+    assert_eq!((written.action, written.setting), (Action::ChangeItem, Some("combine = true")));
+    assert!(written.sentence.contains("`combine = true` in its rule"), "{}", written.sentence);
+    let read = diagnose(&Observed {
+        sort_key: false,
+        reads: 9_000.0,
+        gets: 9_000.0,
+        writes: 1.0,
+        peak_writes: 1.0,
+        ..viral()
+    });
+    assert_eq!((read.action, read.setting), (Action::ChangeItem, Some("cache_max_age_ms = 100")));
+}
+
+#[test]
+fn a_key_that_is_read_in_pages_gets_ranges_for_no_more_units() {
+    let seen = Observed { divides: true, ..viral() };
+    let (ranges, hash) = (diagnose(&seen), diagnose(&viral()));
+    assert_eq!((ranges.strategy, hash.strategy), (Some(Spread::Range), Some(Spread::Calculated)));
+    assert_eq!((ranges.shards(), ranges.dollars_more_a_day), (hash.shards(), Some(0.0)));
+    assert!(ranges.sentence.contains("ranges of its sort key keep"), "{}", ranges.sentence);
+    assert!(
+        ranges
+            .sentence
+            .ends_with("a page of 100 items is of one of them, and costs 4.0 read units, as of a whole key")
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::finding::Finding;
 use super::limits::THROTTLED;
 use super::observed::Observed;
+use super::{CACHE, COMBINE};
 use crate::{PARTITION_READS, PARTITION_WRITES};
 
 /// What the key takes of a partition.
@@ -43,9 +44,7 @@ pub(crate) fn of(finding: Finding, seen: &Observed) -> String {
         Finding::Item => ", on one item".to_owned(),
         Finding::RepeatedPage => {
             let share = percent(seen.same_page);
-            format!(
-                ", and {share} of the reads ask for what the read before asked for. A cache of a second answers them"
-            )
+            format!(", and {share} of the reads ask for what the read before asked for")
         }
         Finding::SharedPartition => {
             format!(", and other keys take {:.0} of the same partition", seen.beside)
@@ -63,13 +62,26 @@ pub(crate) fn of(finding: Finding, seen: &Observed) -> String {
     }
 }
 
-pub(super) fn one_item(seen: &Observed) -> &'static str {
-    if seen.writes > 0.0 && !seen.sort_key {
-        "If it is a number that is only added to, `heatsink reshard start TABLE KEY --strategy counter --attribute NAME --shards N` spreads it; if not, write \
-         it less often"
-    } else {
-        "Shards spread items, not one item: write it less often, or cache its reads"
+/// What a cache at each gateway makes of a read that costs so many units.
+pub(super) fn cached(units: f64) -> String {
+    format!(
+        "With `{CACHE}` in its rule a gateway answers them from memory, and asks for each of them at most ten times a second, for {:.0} \
+         units",
+        units * 10.0
+    )
+}
+
+pub(super) fn one_item(seen: &Observed) -> String {
+    let (writes, reads) = seen.filled();
+    if writes < reads {
+        return format!(
+            "Shards spread items, not one item. With `{CACHE}` in its rule a gateway answers its reads from memory"
+        );
     }
+    format!(
+        "With `{COMBINE}` in its rule those of its writes that have no condition, and come while one is under way at a gateway, go as one. A \
+         number that is only added to can be spread, too: `heatsink reshard start TABLE KEY --strategy counter --attribute NAME --shards N`"
+    )
 }
 
 /// A share from 0 to 1 in percent, never rounded to all or nothing.

@@ -11,9 +11,10 @@ use super::decision::KeyName;
 use super::facts::{KeyFacts, Units};
 use super::hot::{Hot, ceiling, over};
 use super::placing::Ground;
+use super::planned::FILLED;
 use super::share::Share;
 use crate::KeyLoad;
-use crate::advice::{Each, Finding, Observed, Split, THROTTLED, asked_of, is_alone};
+use crate::advice::{Each, Finding, Observed, Split, Spread, THROTTLED, asked_of, fewest_shards, is_alone};
 use crate::detect::Kind;
 
 /// Fewer requests a second of other keys say nothing about the table.
@@ -60,10 +61,13 @@ impl Judged {
         let (kind, refused, limit) = if weight(&reads) > weight(&writes) { reads } else { writes };
         let mut seen = hot.mean.observed(u16::try_from(shards).unwrap_or(u16::MAX), facts.local_index);
         (seen.sort_key, seen.items) = (facts.sort_key, facts.items);
-        match kind {
-            Kind::Write => seen.writes_by_partition = refused.share,
-            Kind::Read => seen.reads_by_partition = refused.share,
-        }
+        seen.in_ranges = facts.split_points.is_some();
+        // Who fills the partition is asked of the kind that burns. What is refused of the other kind
+        // may be refused because of other keys, and says nothing of what this one asks for.
+        (seen.writes_by_partition, seen.reads_by_partition) = match kind {
+            Kind::Write => (refused.share, 0.0),
+            Kind::Read => (0.0, refused.share),
+        };
         Judged { name: KeyName::of(load), facts, hot, kind, refused, limit, seen }
     }
 
@@ -137,6 +141,24 @@ impl Judged {
         match self.kind {
             Kind::Write => self.seen.one_item < MOST && self.seen.sort_key,
             Kind::Read => self.seen.same_page < MOST && self.seen.sort_key,
+        }
+    }
+
+    /// Whether it is a whole key that is to get ranges of its sort key, and not shards by a hash.
+    pub(super) fn gets_ranges(&self) -> bool {
+        let is_whole = self.facts.slots == [0] && self.facts.split_points.is_none();
+        let shards = fewest_shards(&self.seen, FILLED).unwrap_or(u16::MAX);
+        is_whole
+            && self.facts.settings.ranges
+            && self.facts.names_slots
+            && Spread::of(&self.seen, shards) == Spread::Range
+    }
+
+    /// Units a second of its kind that it asks for.
+    pub(super) fn asked(&self) -> f64 {
+        match self.kind {
+            Kind::Write => self.seen.asked_writes(),
+            Kind::Read => self.seen.asked_reads(),
         }
     }
 

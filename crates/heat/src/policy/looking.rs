@@ -255,7 +255,9 @@ impl Policy {
         let change = match &name.index {
             Some(_) => Change::IndexValue { shards: wanted },
             None => match &known.split_points {
-                Some(points) => InRanges { points, slots: &known.slots }.merged(load, wanted)?,
+                Some(points) => {
+                    InRanges { points: Some(points), slots: &known.slots }.merged(load, wanted)?
+                }
                 None => Change::Shards { shards: wanted, slots: (!is_plain).then(|| slots.clone()) },
             },
         };

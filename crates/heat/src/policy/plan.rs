@@ -30,7 +30,15 @@ pub(super) fn plan(
 ) -> Result<Plan, Reason> {
     let facts = &judged.facts;
     if let Some(points) = &facts.split_points {
-        return InRanges { points, slots: &facts.slots }.split(judged, fates, used, ground);
+        return InRanges { points: Some(points), slots: &facts.slots }.split(judged, fates, used, ground);
+    }
+    if fates.iter().any(|fate| fate.grows) && judged.gets_ranges() {
+        let whole = InRanges { points: None, slots: &facts.slots };
+        match whole.split(judged, fates, used, ground) {
+            // What is known of its writes does not divide: a hash does.
+            Err(Reason::UnknownSortKeys | Reason::OneItem | Reason::MostShards) => {}
+            planned => return planned,
+        }
     }
     let (settings, slots) = (&facts.settings, &facts.slots);
     let now = u16::try_from(slots.len()).unwrap_or(u16::MAX).max(1);

@@ -1,11 +1,11 @@
-//! What a key gets that lies in ranges of its sort key: ranges that burn are split where its writes
-//! divide, and cold neighbours become one.
+//! What a key gets that lies in ranges of its sort key, or is to: ranges that burn are split where
+//! its writes divide, and cold neighbours become one. A whole key is one range.
 //!
-//! Not here: which of its ranges burn (`crowds`).
+//! Not here: which of its ranges burn (`crowds`), which keys get ranges (`advice`).
 
 use std::collections::BTreeSet;
 
-use heatsink_dynamo::{KeyValue, Value};
+use heatsink_dynamo::KeyValue;
 use heatsink_layout::{Hash, Layout, MOST_RANGES, SplitPoints, Strategy, shortest_between};
 
 use super::crowds::{Fate, MOST_FILLED};
@@ -24,17 +24,30 @@ const LEAST_OF_PART: usize = 4;
 const MOST_PARTS: usize = 12;
 /// From this share of growing sort keys on, all new ones would lie in the last range.
 const GROWING: f64 = 0.9;
-/// A key in ranges: where they begin, and the slot of each.
+/// A key in ranges: where they begin, nowhere in a whole key; and the slot of each.
 pub(super) struct InRanges<'a> {
-    pub(super) points: &'a SplitPoints,
+    pub(super) points: Option<&'a SplitPoints>,
     pub(super) slots: &'a [u16],
 }
 
 impl InRanges<'_> {
-    fn layout(&self) -> Layout {
-        let strategy = Strategy::range(self.points.clone());
-        let layout = Layout { strategy, shards: self.points.ranges(), hash: Hash::JumpXxh3, version: 1 };
-        layout.clone().with_slots(self.slots).unwrap_or(layout)
+    fn ranges(&self) -> u16 {
+        self.points.map_or(1, SplitPoints::ranges)
+    }
+
+    fn range_of(&self, sort: &KeyValue<'_>) -> u16 {
+        self.points.map_or(0, |points| points.range_of(sort))
+    }
+
+    /// The slots of other ranges, in so far as these have them already.
+    fn slots_for(&self, points: &SplitPoints) -> Vec<u16> {
+        let (strategy, shards) = match self.points {
+            Some(own) => (Strategy::range(own.clone()), own.ranges()),
+            None => (Strategy::None, 1),
+        };
+        let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
+        let layout = layout.clone().with_slots(self.slots).unwrap_or(layout);
+        layout.slots_for_ranges(points)
     }
 
     /// Splits the ranges that grow. `used`: slots that burned before.
@@ -49,15 +62,14 @@ impl InRanges<'_> {
             return Err(Reason::GrowingSortKeys);
         }
         let facts = &judged.facts;
-        let sorts = written(&judged.hot.mean);
+        let sorts = judged.hot.mean.sort_keys();
         let mut points: Vec<KeyValue<'static>> = Vec::new();
         let mut moved = 0.0;
-        for (range, fate) in (0..self.points.ranges()).zip(fates) {
-            let (from, _) = self.points.bounds(range);
-            points.extend(from.cloned());
+        for (range, fate) in (0..self.ranges()).zip(fates) {
+            points.extend(self.points.and_then(|points| points.bounds(range).0).cloned());
             if fate.grows {
                 let own: Vec<&KeyValue<'static>> =
-                    sorts.iter().filter(|sort| self.points.range_of(sort) == range).collect();
+                    sorts.iter().filter(|sort| self.range_of(sort) == range).collect();
                 let parts = self.parts(judged, range, own.len()).min(own.len() / LEAST_OF_PART);
                 if parts < 2 {
                     return Err(Reason::UnknownSortKeys);
@@ -75,7 +87,7 @@ impl InRanges<'_> {
         let split_at = SplitPoints::new(points).map_err(|_| Reason::MostShards)?;
         let shards = split_at.ranges();
         let most = facts.settings.most.clamp(1, MOST_RANGES);
-        if shards > most && shards > self.points.ranges() {
+        if shards > most && shards > self.ranges() {
             return Err(Reason::MostShards);
         }
         let taken: BTreeSet<u16> = self.slots.iter().chain(used).copied().collect();
@@ -83,7 +95,7 @@ impl InRanges<'_> {
             let at = self.slots.iter().position(|own| own == slot);
             at.and_then(|at| fates.get(at)).is_some_and(|fate| fate.leaves && !fate.grows)
         };
-        let kept = self.layout().slots_for_ranges(&split_at);
+        let kept = self.slots_for(&split_at);
         let keep: Vec<Option<u16>> = kept
             .iter()
             .map(|slot| Some(*slot).filter(|slot| self.slots.contains(slot) && !leaves(slot)))
@@ -97,7 +109,7 @@ impl InRanges<'_> {
         };
         let left = self.slots.iter().filter(|slot| !slots.contains(slot)).copied().collect();
         #[allow(clippy::cast_precision_loss, reason = "at most 64")]
-        let moved = moved / f64::from(self.points.ranges());
+        let moved = moved / f64::from(self.ranges());
         let units = moved * units_of_move(facts.items.unwrap_or(ITEMS), judged.seen.item_bytes);
         let change = Change::Ranges { split_at, slots: slots.clone() };
         Ok(Plan { change, slots, each: judged.each(shards), left, units })
@@ -112,11 +124,16 @@ impl InRanges<'_> {
         let all: f64 = load.slots.iter().map(|one| one.units).sum();
         let slot = self.slots.get(usize::from(range));
         let own = slot.and_then(|slot| load.slots.iter().find(|one| one.slot == *slot));
-        let Some(own) = own.filter(|_| all > 0.0) else { return 2 };
-        let refused = if own.requests > 0.0 { (own.throttled / own.requests).min(1.0) } else { 0.0 };
         let ceiling = ceiling(judged.kind);
-        let counted = load.units(judged.kind) * own.units / all;
-        let asked = counted.max(asked_of(ceiling, refused)) / ceiling;
+        let asked = match own.filter(|_| all > 0.0) {
+            _ if self.points.is_none() => judged.asked() / ceiling,
+            None => return 2,
+            Some(own) => {
+                let refused = if own.requests > 0.0 { (own.throttled / own.requests).min(1.0) } else { 0.0 };
+                let counted = load.units(judged.kind) * own.units / all;
+                counted.max(asked_of(ceiling, refused)) / ceiling
+            }
+        };
         let fits = |parts: &usize| {
             let part = known as f64 / *parts as f64;
             let largest = (1.0 + 2.0 / part.max(1.0).sqrt()) * asked / *parts as f64;
@@ -130,7 +147,8 @@ impl InRanges<'_> {
     pub(super) fn merged(&self, load: &KeyLoad, wanted: u16) -> Option<Change> {
         let units = |slot: &u16| load.slots.iter().find(|one| one.slot == *slot).map_or(0.0, |one| one.units);
         let mut loads: Vec<f64> = self.slots.iter().map(units).collect();
-        let mut points: Vec<KeyValue<'static>> = self.points.iter().cloned().collect();
+        let mut points: Vec<KeyValue<'static>> =
+            self.points.into_iter().flat_map(SplitPoints::iter).cloned().collect();
         while loads.len() > usize::from(wanted.max(2)) {
             let pair = |at: &usize| loads[*at] + loads[at + 1];
             let at = (0..loads.len() - 1).min_by(|a, b| pair(a).total_cmp(&pair(b)))?;
@@ -141,20 +159,9 @@ impl InRanges<'_> {
             return Some(Change::Shards { shards: 1, slots: None });
         }
         let split_at = SplitPoints::new(points).ok()?;
-        let slots = self.layout().slots_for_ranges(&split_at);
+        let slots = self.slots_for(&split_at);
         Some(Change::Ranges { split_at, slots })
     }
-}
-
-/// The sort keys of a key's writes, as far as they are known, in order.
-fn written(load: &KeyLoad) -> Vec<KeyValue<'static>> {
-    let read = |text: &String| {
-        let value = Value::read(text.as_bytes()).ok()?;
-        KeyValue::from_value(&value).map(KeyValue::into_owned)
-    };
-    let mut sorts: Vec<_> = load.written.iter().filter_map(read).collect();
-    sorts.sort_unstable();
-    sorts
 }
 
 /// Where sorted sort keys divide into that many parts of about equal size; fewer points where many
@@ -199,7 +206,7 @@ mod tests {
     #[test]
     fn the_coolest_neighbours_become_one() {
         let points = SplitPoints::new(["d", "h", "m"].map(s).to_vec()).unwrap();
-        let key = InRanges { points: &points, slots: &[0, 3, 1, 2] };
+        let key = InRanges { points: Some(&points), slots: &[0, 3, 1, 2] };
         let slot =
             |slot, units| crate::SlotLoad { slot, units, requests: units, throttled: 0.0, counted: 0.0 };
         let load = KeyLoad {

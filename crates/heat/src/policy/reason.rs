@@ -183,7 +183,7 @@ impl Reason {
             Reason::Limit => "no partition refuses it, but the table's or the account's limit",
             Reason::OneItem => "its load is one item's, which shards do not spread",
             Reason::RepeatedPage => {
-                "one page is read again and again, which a cache answers and shards do not"
+                "one page is read again and again, which `cache_max_age_ms` in its rule answers and shards do not"
             }
             Reason::UnknownSortKeys => {
                 "too few of the sort keys are known that it writes to, so nobody knows where to split a range of it"

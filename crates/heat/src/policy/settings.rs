@@ -25,6 +25,8 @@ pub struct Settings {
     pub index_values: bool,
     /// Whether an item whose numbers are only added to may become a counter.
     pub counters: bool,
+    /// Whether a whole key may get ranges of its sort key, where they are better than a hash.
+    pub ranges: bool,
 }
 
 impl Settings {
@@ -40,6 +42,7 @@ impl Settings {
         units_per_hour: 3_600_000.0,
         index_values: false,
         counters: false,
+        ranges: false,
     };
 }
 

@@ -65,17 +65,16 @@ impl Lies {
         }
     }
 
-    /// The slots that a Query reads, and which share of the key's items each has.
-    pub fn shares(&self, now: u64) -> Vec<(u16, f64)> {
+    /// The slots that a Query of a page reads which begins at an item, and which share of the page
+    /// each has.
+    pub fn shares(&self, now: u64, sort: &[u8]) -> Vec<(u16, f64)> {
         let moved = self.moved(now);
-        let mut shares: Vec<(u16, f64)> =
-            self.slots.iter().map(|slot| (*slot, (1.0 - moved) / self.slots.len() as f64)).collect();
+        let mut shares = pages(&self.slots, self.points.as_ref(), sort, 1.0 - moved);
         if let Some(moves) = self.moves.as_ref().filter(|moves| now >= moves.cut_over) {
-            for slot in &moves.to {
-                let share = moved / moves.to.len() as f64;
-                match shares.iter_mut().find(|(one, _)| one == slot) {
+            for (slot, share) in pages(&moves.to, moves.points.as_ref(), sort, moved) {
+                match shares.iter_mut().find(|(one, _)| *one == slot) {
                     Some((_, of)) => *of += share,
-                    None => shares.push((*slot, share)),
+                    None => shares.push((slot, share)),
                 }
             }
         }
@@ -92,6 +91,14 @@ impl Lies {
         if let Some(moves) = self.moves.take_if(|moves| now >= moves.ends) {
             (self.slots, self.points) = (moves.to, moves.points);
         }
+    }
+}
+
+/// The slots of a page, of which together they have a share: a page in ranges is of one.
+fn pages(slots: &[u16], points: Option<&SplitPoints>, sort: &[u8], share: f64) -> Vec<(u16, f64)> {
+    match points {
+        Some(_) => vec![(of(slots, points, sort), share)],
+        None => slots.iter().map(|slot| (*slot, share / slots.len() as f64)).collect(),
     }
 }
 

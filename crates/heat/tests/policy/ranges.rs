@@ -30,6 +30,23 @@ fn a_range_that_burns_is_relieved_in_five_seconds() {
 }
 
 #[test]
+fn a_whole_key_whose_pages_are_read_gets_ranges() {
+    for told in [true, false] {
+        let scene = Scene::read_in_pages(5_000.0, told);
+        let story = play(&scene, true);
+        assert!(story.changes.iter().all(|change| change.in_ranges), "{:?}", story.changes);
+        let seconds = relief(&scene);
+        println!("a whole key of 5,000 units, partitions told: {told}: {seconds:?} s");
+        assert!(seconds.is_some_and(|seconds| seconds <= 8), "{seconds:?}");
+        // Where sort keys grow, all new items would lie in the last range.
+        let mut growing = Scene::read_in_pages(5_000.0, told);
+        growing.keys[0].growing = true;
+        let story = play(&growing, true);
+        assert!(!story.changes.is_empty() && story.changes.iter().all(|change| !change.in_ranges));
+    }
+}
+
+#[test]
 fn ten_ranges_that_burn_are_relieved() {
     let points: Vec<u64> = (1..10).map(|at| at * 30_000).collect();
     // Of 5,000 units 3,650 are for the last range.

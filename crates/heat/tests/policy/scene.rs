@@ -122,6 +122,8 @@ pub struct Scene {
     pub keys: Vec<Key>,
     pub asks: Vec<Ask>,
     pub seconds: u64,
+    /// Whether keys may get ranges of their sort keys.
+    pub ranges: bool,
 }
 
 /// When hot keys begin.
@@ -157,7 +159,20 @@ impl Scene {
         }
         cast.warm_keys();
         cast.cool_keys();
+        // Drawn apart, so that seeds keep their keys.
+        if Rng::with_seed(seed ^ 0x4a6e).u8(..3) == 0 {
+            cast.pages();
+        }
         cast.scene
+    }
+
+    /// A whole key with a million items to which puts come evenly, and of which pages are read; its
+    /// table's keys may get ranges.
+    pub fn read_in_pages(units: f64, told: bool) -> Scene {
+        let mut scene = Scene { told, ranges: true, ..Scene::equal(1, units, 1) };
+        (scene.keys[0].growing, scene.keys[0].items) = (false, 1_000_000);
+        scene.asks.push(Ask { key: 0, act: Act::Query(100), per_second: 20.0, bytes: 300, begins: BEGIN });
+        scene
     }
 
     /// So many equal keys of puts, each on a partition of its own.
@@ -226,6 +241,7 @@ impl Cast {
             keys: Vec::new(),
             asks: Vec::new(),
             seconds: 64,
+            ranges: false,
         };
         Cast { rng, scene, ground: Ground::new(partitions, indexed), taken: Vec::new(), named: 0 }
     }
@@ -395,6 +411,18 @@ impl Cast {
         let units = 1_100.0 + 900.0 * self.rng.f64();
         let begins = self.begins();
         self.ask(key, Act::Update, units, 4_000, begins);
+    }
+
+    /// Pages of what is written evenly are read now and then, and its keys may get ranges.
+    fn pages(&mut self) {
+        self.scene.ranges = true;
+        for key in 0..self.scene.keys.len() {
+            let one = &self.scene.keys[key];
+            let is_written = self.scene.asks.iter().filter(|ask| ask.key == key).all(|ask| ask.act.writes());
+            if one.role == Role::Hot && is_written && !one.index && !one.growing {
+                self.ask(key, Act::Query(10), 20.0, 900, BEGIN);
+            }
+        }
     }
 
     /// Keys that are not hot alone, wherever they happen to lie.

@@ -42,6 +42,8 @@ pub struct Changed {
     pub at: u64,
     pub key: usize,
     pub shards: u16,
+    /// Whether they are ranges of the sort key.
+    pub in_ranges: bool,
     pub sentence: String,
 }
 
@@ -249,7 +251,7 @@ impl World<'_> {
                 return;
             }
             Act::Query(items) => {
-                let shares = self.lies[ask.key].shares(now);
+                let shares = self.lies[ask.key].shares(now, sorts[0].as_bytes());
                 let bytes = f64::from(ask.bytes);
                 let demands: Vec<_> = shares
                     .iter()
@@ -374,7 +376,7 @@ impl World<'_> {
             let index = if self.scene.indexed { Some(self.ground.told(now, true)) } else { None };
             (self.ground.told(now, false), index)
         });
-        let known = Known { places: &self.places, lies: &self.lies, told };
+        let known = Known { places: &self.places, lies: &self.lies, told, ranges: self.scene.ranges };
         let looked = policy.look(MonotonicInstant(0) + Duration::from_nanos(now), &loads, &known);
         for load in loads.iter().filter(|load| known.key(load).slots.len() > 1) {
             watched.insert(KeyName::of(load));
@@ -400,8 +402,9 @@ impl World<'_> {
             let items = self.scene.keys[key].items;
             let ends = cut_over + SECOND + items * SECOND / 800;
             let shards = decision.change.shards();
+            let (at, in_ranges) = (now / MILLI, points.is_some());
             self.lies[key].moves = Some(Move { to, points, cut_over, ends });
-            self.story.changes.push(Changed { at: now / MILLI, key, shards, sentence: decision.sentence });
+            self.story.changes.push(Changed { at, key, shards, in_ranges, sentence: decision.sentence });
         }
     }
 }
@@ -420,6 +423,7 @@ struct Known<'w> {
     places: &'w HashMap<(bool, Vec<u8>), usize>,
     lies: &'w [Lies],
     told: Option<(Told, Option<Told>)>,
+    ranges: bool,
 }
 
 impl Facts for Known<'_> {
@@ -428,6 +432,7 @@ impl Facts for Known<'_> {
             patience: Duration::ZERO,
             index_values: true,
             units_per_hour: 1e9,
+            ranges: self.ranges,
             ..Settings::DEFAULT
         };
         let whole = KeyFacts { names_slots: load.index.is_none(), ..KeyFacts::whole(settings) };
