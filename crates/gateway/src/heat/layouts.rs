@@ -56,6 +56,16 @@ fn slots_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<Vec<u16>> {
     Some((0..shards).map(|shard| layout.slot_number(shard)).collect())
 }
 
+/// Whether the shards of a key are ranges of its sort key.
+pub(super) fn in_ranges(table: &str, key: &[u8], layouts: &Layouts) -> bool {
+    let source = layouts.tables.get(table);
+    let of = |source: &Arc<dyn LayoutSource>| {
+        let table = source.table(table)?;
+        Some(written(&source.in_force(&table, key)).split_points().is_some())
+    };
+    source.and_then(of).unwrap_or_default()
+}
+
 /// How many these are.
 pub(super) fn shards_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<u16> {
     slots_of(table, key, layouts).and_then(|slots| u16::try_from(slots.len()).ok())
