@@ -22,6 +22,7 @@ use heatsink_fence::{Awaits, Step};
 use heatsink_layout::{DIRECTORY, Layout};
 use heatsink_store::Store;
 
+use crate::cached_keys::CachedKeys;
 use crate::fence::{Changer, Fence, Fencing};
 use crate::in_progress::InProgress;
 use crate::inner::{Inner, layouts_unknown};
@@ -112,6 +113,7 @@ impl Control {
                     changer,
                     registry,
                     rules: ArcSwap::from_pointee(rules),
+                    cached: CachedKeys::default(),
                     tables: TableCache::new(),
                     in_progress: InProgress::default(),
                     untagged: Untagged::default(),

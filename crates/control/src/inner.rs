@@ -12,6 +12,7 @@ use heatsink_dynamo::Error;
 use heatsink_fence::Step;
 use heatsink_layout::Layout;
 
+use crate::cached_keys::CachedKeys;
 use crate::fence::{Changer, Fence, Published};
 use crate::in_progress::InProgress;
 use crate::key_record::KeyWrites;
@@ -27,6 +28,8 @@ pub(crate) struct Inner {
     pub registry: Registry,
     /// Replaced as one when the rules file has changed.
     pub rules: ArcSwap<Rules>,
+    /// The keys that are hot by repeated reads, which are answered from memory meanwhile.
+    pub cached: CachedKeys,
     pub tables: TableCache,
     pub fence: Fence,
     pub changer: Changer,

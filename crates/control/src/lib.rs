@@ -9,6 +9,7 @@
 
 mod announcer;
 mod behind_head;
+mod cached_keys;
 mod check;
 pub mod claim;
 mod control;

@@ -151,8 +151,8 @@ impl Stages {
         if let Some(lead) = lead {
             lead.answered(&answer);
         }
-        // Before the client learns of it. By the rules of now: reads may go by later ones than a write.
-        if !operation.only_reads() && self.planner.control.shares_calls() {
+        // Before the client learns of it.
+        if !operation.only_reads() && self.reads.has_begun() {
             shared_calls::wrote(&self.planner.control, &self.reads, (operation, &body), &names, &pass);
         }
         drop(pass);

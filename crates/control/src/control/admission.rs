@@ -39,7 +39,7 @@ impl Control {
         if names.iter().any(|name| self.is_hidden(name.as_ref())) {
             return Err(not_found());
         }
-        let Inner { tables, fence, rules, registry, unsharded, .. } = &*self.inner;
+        let Inner { tables, fence, rules, cached, registry, unsharded, .. } = &*self.inner;
         loop {
             self.may_forward()?;
             let now = fence.lease().now();
@@ -48,7 +48,8 @@ impl Control {
                 continue;
             }
             let rules = rules.load();
-            let mut pass = Pass::new(Arc::clone(fence.lease())).sharing_calls(rules.shares_calls());
+            let mut pass =
+                Pass::new(Arc::clone(fence.lease())).sharing_calls(rules.shares_calls() || cached.any());
             let none = rules.is_empty() && fence.sees_no_registry();
             drop(rules);
             if none {

@@ -2,10 +2,11 @@
 //!
 //! Not here: how they become one (`heatsink_gateway`).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use heatsink_dynamo::{KeyValue, TableSchema, Value, json};
-use heatsink_layout::InForce;
+use heatsink_layout::{Consistency, InForce};
 
 use super::Control;
 use crate::fence::Pass;
@@ -26,10 +27,16 @@ pub struct SharedKey {
 }
 
 impl Control {
-    /// Whether calls for any key become one, by the rules that are in force now. [`Pass`] knows it of
-    /// those at its time.
+    /// Whether calls for any key become one, by what is in force now. [`Pass`] knows it of its time.
     pub fn shares_calls(&self) -> bool {
-        self.inner.rules.load().shares_calls()
+        self.inner.rules.load().shares_calls() || self.inner.cached.any()
+    }
+
+    /// From now on answers to reads of these keys are given again for so many milliseconds, although
+    /// no rule says so: by table and the key's bytes. Those of before are not, unless they are among
+    /// them.
+    pub fn cache_reads_of(&self, keys: HashMap<String, HashMap<Vec<u8>, u16>>) {
+        self.inner.cached.replace(keys);
     }
 
     /// What calls of a request become one with those of others, which has a `pass`. `object`: the
@@ -67,7 +74,16 @@ impl Control {
         let known = seen.get(table)?;
         let key = key(&known.schema)?;
         let rules = self.inner.rules.load();
-        let mut calls = rules.of_key(&known.schema, &key)?.shared_calls;
+        let rule = rules.of_key(&known.schema, &key);
+        let mut calls = rule.map(|rule| rule.shared_calls).unwrap_or_default();
+        let strong = rule.is_some_and(|rule| rule.reads.consistency == Consistency::Strong);
+        if let Some(age) = self.inner.cached.max_age(&known.schema.name, &key).filter(|_| !strong) {
+            calls.coalesce = true;
+            calls.cache_max_age_ms.get_or_insert(age);
+        }
+        if calls.is_none() {
+            return None;
+        }
         calls.combine &= !known.streams || calls.combine_streams;
         let spreads_values = match &known.status {
             TableStatus::Forward => false,
@@ -81,7 +97,7 @@ impl Control {
             }
         };
         let schema = Arc::clone(&known.schema);
-        (!calls.is_none()).then_some(SharedKey { calls, key, schema, spreads_values })
+        Some(SharedKey { calls, key, schema, spreads_values })
     }
 }
 

@@ -18,6 +18,7 @@ use super::display::{Keys, Tables};
 use super::fault::Fault;
 use super::fence::duration;
 use super::numbers::{MAX_SHARDS, Shards};
+use super::shared_calls;
 
 /// The capacity units of a partition that the move of one item takes at least: two transactions of
 /// two writes each, and its reads. No key's move takes less.
@@ -59,6 +60,14 @@ pub(crate) struct Section {
     /// a counter of them. Default: none.
     #[schemars(with = "Option<Vec<String>>")]
     pub counters: Option<Spanned<Vec<String>>>,
+    /// Whether a key whose items are read in order may get ranges of its sort key in place of shards
+    /// by a hash. Default: false.
+    #[serde(default)]
+    pub ranges: bool,
+    /// For how many milliseconds an answer may be given again, while a page or an item of the key is
+    /// read again and again, as with the same field of a rule. Default: reads are sent.
+    #[schemars(with = "Option<u16>", range(min = 1, max = 10_000))]
+    pub cache_max_age_ms: Option<Spanned<u16>>,
     /// How many capacity units the moves of a table's keys may take in an hour; a key whose move
     /// would take more than is left is left alone meanwhile. Default: as much as pays.
     #[schemars(with = "Option<u64>", range(min = 10))]
@@ -101,6 +110,11 @@ pub struct Automatic {
     pub index_values: bool,
     /// The numbers that an item may become a counter of.
     pub counters: Vec<String>,
+    /// Whether a key may get ranges of its sort key.
+    pub ranges: bool,
+    /// For how many milliseconds an answer may be given again that is asked for again and again;
+    /// `None` if never.
+    pub cache_max_age_ms: Option<u16>,
     /// How many capacity units the moves of a table may take in an hour; `None` for the default.
     pub units_per_hour: Option<u64>,
 }
@@ -128,6 +142,12 @@ impl fmt::Display for Automatic {
         }
         if !self.counters.is_empty() {
             write!(f, "; an item that is only added to becomes a counter of {}", self.counters.join(", "))?;
+        }
+        if self.ranges {
+            f.write_str("; ranges of the sort key where items are read in order")?;
+        }
+        if let Some(age) = self.cache_max_age_ms {
+            write!(f, "; what is read again and again is answered from memory for {age} ms")?;
         }
         match self.units_per_hour {
             Some(units) => write!(f, "; moves take at most {units} units an hour of a table"),
@@ -199,6 +219,8 @@ pub(super) fn automatic(
         cold: time(raw.cold, Duration::from_secs(3 * 86_400))?,
         index_values: raw.index_values,
         counters,
+        ranges: raw.ranges,
+        cache_max_age_ms: raw.cache_max_age_ms.map(|age| shared_calls::max_age(&age, fault)).transpose()?,
         units_per_hour: raw.units_per_hour.map(Spanned::into_inner),
     })
 }
@@ -253,6 +275,12 @@ mod tests {
         };
         let plain = read("");
         assert_eq!((plain.index_values, plain.counters.len(), plain.units_per_hour), (false, 0, None));
+        assert_eq!((plain.ranges, plain.cache_max_age_ms), (false, None));
+        let all = read("ranges = true\ncache_max_age_ms = 100\n");
+        assert_eq!((all.ranges, all.cache_max_age_ms), (true, Some(100)));
+        let words = all.to_string();
+        let said = "; ranges of the sort key where items are read in order; what is read again and again is answered from memory for 100 ms";
+        assert!(words.ends_with(said), "{words}");
         let all = read("index_values = true\ncounters = [\"votes\", \"likes\"]\nunits_per_hour = 10\n");
         assert!(all.index_values && all.counters == ["votes", "likes"] && all.units_per_hour == Some(10));
         let words = all.to_string();
@@ -278,6 +306,10 @@ mod tests {
                 "units_per_hour = 9 is less than the move",
             ),
             ("[[automatic]]\ntable = \"T\"\ncounters = []\n", "expected the names of numbers"),
+            (
+                "[[automatic]]\ntable = \"T\"\ncache_max_age_ms = 0\n",
+                "expected a number of milliseconds from 1 to 10000, found 0",
+            ),
             ("[[automatic]]\ntable = \"T\"\ncounters = [\"a\", \"a\"]\n", "\"a\" is named twice"),
         ] {
             let error = Rules::read("f", text).unwrap_err().to_string();

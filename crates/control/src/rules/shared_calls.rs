@@ -55,17 +55,24 @@ pub(super) fn of(raw: &file::Rule, fault: Fault<'_>) -> Result<SharedCalls, Rule
             return Err(fault(span, format!("has no meaning {why}; remove one of them")));
         }
     }
-    if let Some(age) = raw.cache_max_age_ms.as_ref().filter(|age| !AGES.contains(age.get_ref())) {
-        let (least, most) = (AGES.start(), AGES.end());
-        let problem =
-            format!("expected a number of milliseconds from {least} to {most}, found {}", age.get_ref());
-        return Err(fault(age.span(), problem));
-    }
+    let cache_max_age_ms = raw.cache_max_age_ms.as_ref().map(|age| max_age(age, fault)).transpose()?;
     Ok(SharedCalls {
         combine: says(&raw.combine),
         combine_streams: says(&raw.combine_streams),
         // Without it all who come once an answer is too old would send.
-        coalesce: says(&raw.coalesce) || raw.cache_max_age_ms.is_some(),
-        cache_max_age_ms: raw.cache_max_age_ms.as_ref().map(|age| *age.get_ref()),
+        coalesce: says(&raw.coalesce) || cache_max_age_ms.is_some(),
+        cache_max_age_ms,
     })
+}
+
+/// How old an answer may be that is given again.
+pub(super) fn max_age(age: &Spanned<u16>, fault: Fault<'_>) -> Result<u16, RulesError> {
+    let (least, most) = (AGES.start(), AGES.end());
+    match *age.get_ref() {
+        millis if AGES.contains(&millis) => Ok(millis),
+        other => {
+            let problem = format!("expected a number of milliseconds from {least} to {most}, found {other}");
+            Err(fault(age.span(), problem))
+        }
+    }
 }

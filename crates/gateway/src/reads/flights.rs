@@ -1,6 +1,7 @@
 //! Reads under way, and who waits for their answers.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct Reads {
     under_way: Mutex<HashMap<ReadId, (Generation, Arc<Flight>), RandomState>>,
     answers: Mutex<Answers>,
     generations: Generations,
+    /// Whether a read ever came that need not be sent.
+    begun: AtomicBool,
     joined: Counter,
     hits: Counter,
 }
@@ -61,9 +64,19 @@ impl Reads {
             under_way: Mutex::default(),
             answers: Mutex::new(Answers::new(memory / PART, budget)),
             generations: Generations::default(),
+            begun: AtomicBool::new(false),
             joined: of("coalesced"),
             hits: of("cached"),
         }
+    }
+
+    /// Whether a write has to be told: from the first read on that need not be sent, whatever rules
+    /// say by now. An answer that was kept may be given again when they say so again.
+    ///
+    /// A read sets it before it is sent, and a write asks it after it took effect: a write that is
+    /// not told shows in every read.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::SeqCst)
     }
 
     /// The place of a logical key.
@@ -83,6 +96,7 @@ impl Reads {
 
     /// A read comes.
     pub(crate) fn enter(&self, id: ReadId, place: Place, ways: Ways, now: MonotonicInstant) -> Entered<'_> {
+        self.begun.store(true, Ordering::SeqCst);
         // Before anything is looked up: what is written from now on the answer need not show.
         let generation = self.generations.now(place);
         if let Some(age) = ways.max_age

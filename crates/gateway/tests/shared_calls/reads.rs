@@ -1,8 +1,10 @@
 //! Reads that need not be sent.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Operation};
 use serde_json::{Value as Json, json};
 
@@ -165,4 +167,54 @@ async fn who_waits_for_a_read_whose_client_has_gone_sends_it() {
         other.await.unwrap().unwrap();
     }
     assert_eq!(store.reads(), 2);
+}
+
+#[tokio::test]
+async fn what_is_written_while_nothing_is_cached_shows_once_it_is_again() {
+    // By rules that come and go, and by keys that are hot, cold and hot again.
+    for by_rule in [true, false] {
+        let store = Arc::new(Slow::new(0));
+        let rules = "[[rule]]\ntable = \"*\"\nstrategy = \"none\"\n";
+        let gateway = gateway(&store, rules).await;
+        let turn = async |on: bool| match by_rule {
+            true => {
+                let text = if on { CACHE } else { rules };
+                let checked =
+                    gateway.control().check_rules(Rules::read("rules", text).unwrap()).await.unwrap();
+                gateway.control().replace_rules(checked).await;
+            }
+            false => {
+                let keys = HashMap::from([("Votes".to_owned(), HashMap::from([(b"a".to_vec(), 10_000)]))]);
+                gateway.control().cache_reads_of(if on { keys } else { HashMap::new() });
+            }
+        };
+        ask(&gateway, add(1, "NONE")).await.unwrap();
+        turn(true).await;
+        ask(&gateway, get()).await.unwrap();
+        store.reads();
+        assert_eq!(number(&ask(&gateway, get()).await.unwrap()), "1");
+        assert_eq!(store.reads(), 0);
+        turn(false).await;
+        ask(&gateway, add(1, "NONE")).await.unwrap();
+        turn(true).await;
+        assert_eq!(number(&ask(&gateway, get()).await.unwrap()), "2", "by a rule: {by_rule}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_hot_key_reads_are_answered_although_no_rule_says_so_and_strong_ones_are_sent() {
+    let store = Arc::new(Slow::new(0));
+    let gateway = gateway(&store, "[[rule]]\ntable = \"*\"\nkeys = \"other\"\nstrategy = \"none\"\n").await;
+    ask(&gateway, add(1, "NONE")).await.unwrap();
+    let keys = HashMap::from([("Votes".to_owned(), HashMap::from([(b"a".to_vec(), 10_000)]))]);
+    gateway.control().cache_reads_of(keys);
+    for (call, reads) in [(get(), 0), (query(), 0), (strong(get()), 1)] {
+        ask(&gateway, call.clone()).await.unwrap();
+        store.reads();
+        ask(&gateway, call).await.unwrap();
+        assert_eq!(store.reads(), reads);
+    }
+    // A write through the gateway shows at once.
+    ask(&gateway, add(1, "NONE")).await.unwrap();
+    assert_eq!(number(&ask(&gateway, get()).await.unwrap()), "2");
 }

@@ -8,12 +8,14 @@
 //! - [`Acts`]: what was decided, and what burns and is left alone, for whoever looks.
 //! - `reports`, `report`: what gateways tell each other. `tables`: what is known of tables.
 //! - `ask`: how an intent is written. `made`: how the registry is made.
+//! - `cached`: which keys are answered from memory meanwhile.
 //!
 //! Not here: counting ([`HeatSource`] is told), what a hot key needs and when to act
 //! (`heatsink_heat`), carrying it out ([`Runner`](crate::Runner)).
 
 mod acts;
 mod ask;
+mod cached;
 mod made;
 mod report;
 mod reports;
@@ -40,6 +42,7 @@ use crate::error::WorkerError;
 use crate::key::table_context::TableContext;
 use acts::{Alone, Outcome, Shown};
 use ask::Asking;
+use cached::Cached;
 use made::Made;
 use reports::{Decides, Reports, Together, is_refused};
 use tables::{Asked, ReadFrom, Tables, section};
@@ -69,6 +72,7 @@ struct Memory {
     watched: BTreeSet<KeyName>,
     reports: Reports,
     made: Made,
+    cached: Cached,
 }
 
 impl Automatic {
@@ -101,6 +105,7 @@ impl Automatic {
                 watched: BTreeSet::new(),
                 reports: Reports::of(self.control.identity().0),
                 made: Made::default(),
+                cached: Cached::default(),
             };
             loop {
                 match select(&mut stop, pin!(self.registry.env().sleep(LOOK))).await {
@@ -144,10 +149,15 @@ impl Automatic {
             self.control.expect_change();
         }
         let together = match recorded {
-            true => memory.reports.exchange(&self.registry, own, Some(self.acts.told())).await,
+            true => {
+                let told = (Some(self.acts.told()), memory.cached.keys());
+                memory.reports.exchange(&self.registry, own, told).await
+            }
             false => Together { loads: own, decides: Decides::ThisOne },
         };
-        if let Decides::Another(told) = together.decides {
+        if let Decides::Another(told, cached) = together.decides {
+            memory.cached = Cached::of(cached, self.registry.env().now());
+            self.control.cache_reads_of(memory.cached.ages(&rules));
             return self.acts.another_decides(told);
         }
         let mut loads = together.loads;
@@ -158,12 +168,29 @@ impl Automatic {
         let names_slots = looks && self.all(|one| one.knows_slots).await;
         let knows_numbers =
             looks && loads.iter().any(|load| load.is_number) && self.all(|one| one.knows_numbers).await;
+        let ranges = rules.automatics().any(|section| section.ranges);
+        let knows_ranges = looks && ranges && self.all(|one| one.knows_ranges).await;
         let (store, registry, source) = (&self.store, &self.registry, &*self.source);
-        let from = ReadFrom { store, registry, rules: &rules, source, recorded, names_slots, knows_numbers };
+        let from = ReadFrom {
+            store,
+            registry,
+            rules: &rules,
+            source,
+            recorded,
+            names_slots,
+            knows_numbers,
+            knows_ranges,
+        };
         memory.tables.learn(&from, &loads).await;
         let now = self.registry.env().now();
         let asked = Asked { tables: &memory.tables, rules: &rules, recorded };
-        let looked = memory.policy.look(now, &loads, &asked);
+        let mut looked = memory.policy.look(now, &loads, &asked);
+        let fresh = memory.cached.look(now, &rules, &mut looked.left_alone);
+        self.control.cache_reads_of(memory.cached.ages(&rules));
+        for (one, outcome) in fresh {
+            let of = shown(memory, &one.name);
+            self.acts.decided(&**self.registry.env(), &of, "cache", &one.sentence, outcome);
+        }
         let spread: Vec<KeyName> =
             loads.iter().filter(|load| asked.key(load).slots.len() > 1).map(KeyName::of).collect();
         spread.iter().for_each(|name| memory.watch(name));

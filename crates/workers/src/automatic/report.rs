@@ -7,6 +7,8 @@ use heatsink_heat::KeyLoad;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::cached::CachedKey;
+
 /// Keys of one report, at most.
 const KEYS: usize = 1_000;
 
@@ -23,14 +25,17 @@ pub(super) struct Report {
     /// What the gateway has decided, if it decides.
     #[serde(default)]
     pub told: Option<Json>,
+    /// The keys whose reads are answered from memory, if it decides. Older gateways have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cached: Vec<CachedKey>,
 }
 
 impl Report {
     /// Of these loads, the most important first: the first thousand.
-    pub fn of(loads: &[KeyLoad], told: Option<Json>) -> Self {
+    pub fn of(loads: &[KeyLoad], (told, cached): (Option<Json>, Vec<CachedKey>)) -> Self {
         let empty = as_json(&KeyLoad::default());
         let keys = loads.iter().take(KEYS).map(|load| brief(as_json(&told_of(load)), &empty)).collect();
-        Report { keys, left_out: loads.len().saturating_sub(KEYS), told }
+        Report { keys, left_out: loads.len().saturating_sub(KEYS), told, cached }
     }
 
     /// The same with three quarters of the keys; `None` if there is none to leave out.
@@ -50,9 +55,10 @@ impl Report {
 }
 
 /// What is told of a load: sort keys that are written to only where they decide something, of keys
-/// that have shards.
+/// that have shards, and of those that are refused and read in pages.
 fn told_of(load: &KeyLoad) -> KeyLoad {
-    let sorts = if load.slots.len() > 1 { SORT_KEYS } else { 0 };
+    let decide = load.slots.len() > 1 || load.throttled > 0.0 && load.queries > 0.0;
+    let sorts = if decide { SORT_KEYS } else { 0 };
     KeyLoad { written: load.written.iter().take(sorts).cloned().collect(), ..load.clone() }
 }
 
@@ -100,6 +106,8 @@ mod tests {
 
     use super::*;
 
+    const NOTHING: (Option<Json>, Vec<CachedKey>) = (None, Vec::new());
+
     fn load(key: String) -> KeyLoad {
         KeyLoad {
             table: "Scores".to_owned(),
@@ -124,12 +132,12 @@ mod tests {
     #[test]
     fn a_report_tells_everything_but_what_is_empty() {
         let loads = vec![load("open".to_owned()), KeyLoad::default()];
-        let text = serde_json::to_string(&Report::of(&loads, None)).unwrap();
+        let text = serde_json::to_string(&Report::of(&loads, NOTHING)).unwrap();
         assert!(!text.contains("queries"), "{text}");
         let read: Report = serde_json::from_str(&text).unwrap();
         assert_eq!(read.loads(), loads);
         let third = KeyLoad { writes: 1.0 / 3.0, ..KeyLoad::default() };
-        assert_eq!(Report::of(&[third], None).loads()[0].writes, 0.3333);
+        assert_eq!(Report::of(&[third], NOTHING).loads()[0].writes, 0.3333);
     }
 
     #[test]
@@ -148,7 +156,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted() {
         let loads: Vec<KeyLoad> = (0..1_020).map(|nth| load(format!("k{nth}"))).collect();
-        let report = Report::of(&loads, None);
+        let report = Report::of(&loads, NOTHING);
         assert_eq!((report.loads().len(), report.left_out), (1_000, 20));
         let report = report.shorter().unwrap();
         assert_eq!((report.loads().len(), report.left_out), (750, 270));

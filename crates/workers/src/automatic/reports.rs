@@ -17,6 +17,7 @@ use heatsink_heat::advice::THROTTLED;
 use heatsink_heat::policy::KeyName;
 use serde_json::Value as Json;
 
+use super::cached::CachedKey;
 use super::report::Report;
 
 /// A key below this many units a second at a gateway is not reported, unless it is refused.
@@ -49,7 +50,7 @@ pub(super) struct Together {
 /// Who decides.
 pub(super) enum Decides {
     ThisOne,
-    Another(Option<Json>),
+    Another(Option<Json>, Vec<CachedKey>),
 }
 
 impl Reports {
@@ -64,7 +65,7 @@ impl Reports {
         &mut self,
         registry: &Registry,
         mut own: Vec<KeyLoad>,
-        told: Option<Json>,
+        told: (Option<Json>, Vec<CachedKey>),
     ) -> Together {
         own.retain(|one| one.writes + one.reads >= LEAST || is_refused(one));
         // Those that are refused first, then the highest loads: the end may be left out.
@@ -121,7 +122,7 @@ impl Reports {
         let now = registry.env().now();
         let mut all = Sum::default();
         own.into_iter().for_each(|load| all.add(load));
-        let (mut first, mut told) = (self.own.clone(), None);
+        let (mut first, mut told) = (self.own.clone(), (None, Vec::new()));
         self.seen.retain(|gateway, _| others.iter().any(|other| other.gateway == *gateway));
         for other in others.into_iter().filter(|other| other.gateway != self.own) {
             let seen = self.seen.entry(other.gateway.clone()).or_insert((other.number, now));
@@ -138,10 +139,10 @@ impl Reports {
             let report: Report = serde_json::from_str(&other.text).unwrap_or_default();
             report.loads().into_iter().for_each(|load| all.add(load));
             if other.gateway < first {
-                (first, told) = (other.gateway, report.told);
+                (first, told) = (other.gateway, (report.told, report.cached));
             }
         }
-        let decides = if first == self.own { Decides::ThisOne } else { Decides::Another(told) };
+        let decides = if first == self.own { Decides::ThisOne } else { Decides::Another(told.0, told.1) };
         Together { loads: all.loads, decides }
     }
 

@@ -41,6 +41,8 @@ pub(super) struct Tables {
     names_slots: bool,
     /// Whether every gateway knows numbers that have shards.
     knows_numbers: bool,
+    /// Whether every gateway knows ranges of sort keys.
+    knows_ranges: bool,
 }
 
 /// Where tables are read.
@@ -55,6 +57,8 @@ pub(super) struct ReadFrom<'a> {
     pub names_slots: bool,
     /// Whether every gateway knows numbers that have shards.
     pub knows_numbers: bool,
+    /// Whether every gateway knows ranges of sort keys.
+    pub knows_ranges: bool,
 }
 
 impl Tables {
@@ -64,6 +68,7 @@ impl Tables {
             return;
         }
         (self.names_slots, self.knows_numbers) = (from.names_slots, from.knows_numbers);
+        self.knows_ranges = from.knows_ranges;
         let now = from.registry.env().now();
         let before = std::mem::take(&mut self.open);
         if from.recorded {
@@ -158,7 +163,8 @@ impl Facts for Asked<'_> {
         let Some(context) = self.tables.context(&load.table) else {
             return KeyFacts { barred: Some(Reason::Unreadable), ..plain };
         };
-        let settings = settings(section, context);
+        let mut settings = settings(section, context);
+        settings.ranges &= self.tables.knows_ranges;
         let mut facts = match &load.index {
             None => of_key(context, &load.key, settings, self.tables),
             Some(index) => of_value(context, index, &load.key, settings),
@@ -186,6 +192,7 @@ fn settings(section: &Section, context: &TableContext) -> Settings {
         index_values: section.index_values,
         // Items that expire would expire in parts.
         counters: !section.counters.is_empty() && !context.expires(),
+        ranges: section.ranges,
         ..Settings::DEFAULT
     };
     if let Some(units) = section.units_per_hour {
