@@ -172,9 +172,9 @@ impl Judged {
     }
 
     /// Whether DynamoDB can part what burns by itself: of a key as clients made it, between two of
-    /// its sort keys.
+    /// its sort keys. One page or item it cannot part.
     pub(super) fn splits(&self) -> bool {
-        self.facts.slots == [0] && Split::of(&self.seen) == Split::InMinutes
+        self.facts.slots == [0] && self.is_spread() && Split::of(&self.seen) == Split::InMinutes
     }
 
     /// What burns.

@@ -299,7 +299,11 @@ fn what_cannot_be_helped_has_its_reason() {
         writes_refused: Refused::default(),
         ..load(1, 5_000.0, 1)
     };
-    assert_eq!(of(repeated), [Reason::RepeatedPage]);
+    assert_eq!(of(repeated.clone()), [Reason::RepeatedPage]);
+    // A split of DynamoDB does not help one page, so nobody waits for it.
+    let patient = Known::with(Settings::DEFAULT);
+    let unsorted = KeyLoad { growing: 0.0, ..repeated };
+    assert_eq!(reasons(&patient, &[unsorted]), [Reason::RepeatedPage]);
     for barred in [Reason::NoSection, Reason::Stream, Reason::Moving, Reason::NoRegistry] {
         let known = Known {
             of_all: KeyFacts { barred: Some(barred), ..known.of_all.clone() },

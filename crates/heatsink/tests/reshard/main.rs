@@ -6,6 +6,7 @@
 
 mod automatic;
 mod automatic_many;
+mod automatic_remedies;
 mod buckets;
 mod command;
 mod counter;
