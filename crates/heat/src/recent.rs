@@ -71,7 +71,7 @@ mod tests {
     fn what_drawing_may_have_added_makes_no_key_hot() {
         let mut recent = Recent::default();
         // Three draws that stand for 256 each.
-        let drawn = Drawn { units: 768.0, variance: 768.0 * 256.0 };
+        let drawn = Drawn { units: 768.0, variance: 768.0 * 256.0, one: 256.0 };
         let chance = KeyLoad { writes_drawn: drawn, ..load(1, 768.0) };
         (1..=2).for_each(|number| recent.ended(number, || vec![chance.clone()]));
         assert!(recent.hot(|_| 1).is_empty());

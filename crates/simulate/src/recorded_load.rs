@@ -97,7 +97,7 @@ impl<'a> Seen<'a> {
         let units = units_of(request);
         of.all += units;
         if weight > 1.0 {
-            of.drawn = of.drawn.plus(Drawn { units, variance: units * units });
+            of.drawn = of.drawn.plus(Drawn { units, variance: units * units, one: units });
         }
         self.requests += weight;
         self.throttled += if more.throttled { weight } else { 0.0 };

@@ -17,6 +17,10 @@ pub struct Drawn {
     pub units: f64,
     /// The sum of the squares of what each stands for.
     pub variance: f64,
+    /// What one draw more would stand for: where others are drawn, none may have been by chance. 0
+    /// where all are counted. Older gateways do not tell it.
+    #[serde(default)]
+    pub one: f64,
 }
 
 impl Drawn {
@@ -25,22 +29,30 @@ impl Drawn {
         self.units - quantile(self.units, self.variance, -SIGMAS)
     }
 
-    /// By how much it may be more. `one`: what the next draw would stand for; 0 where all are
-    /// counted.
-    pub fn above(self, one: f64) -> f64 {
-        quantile(self.units + one, self.variance + one * one, SIGMAS) - self.units
+    /// By how much it may be more.
+    pub fn above(self) -> f64 {
+        quantile(self.units + self.one, self.variance + self.one * self.one, SIGMAS) - self.units
     }
 
     /// With another sum.
     #[must_use]
     pub fn plus(self, other: Drawn) -> Drawn {
-        Drawn { units: self.units + other.units, variance: self.variance + other.variance }
+        Drawn {
+            units: self.units + other.units,
+            variance: self.variance + other.variance,
+            // Draws of several are like those of one: each stands for as much.
+            one: self.one.max(other.one),
+        }
     }
 
     /// So many times the sum.
     #[must_use]
     pub fn times(self, factor: f64) -> Drawn {
-        Drawn { units: self.units * factor, variance: self.variance * factor * factor }
+        Drawn {
+            units: self.units * factor,
+            variance: self.variance * factor * factor,
+            one: self.one * factor,
+        }
     }
 }
 
@@ -66,12 +78,12 @@ mod tests {
         for (count, low, high) in
             [(0.0, 0.0, 6.608), (1.0, 0.00135, 8.900), (10.0, 3.084, 23.63), (100.0, 72.61, 133.9)]
         {
-            let drawn = Drawn { units: count, variance: count };
-            let (below, above) = (count - drawn.below(), count + drawn.above(1.0));
+            let drawn = Drawn { units: count, variance: count, one: 1.0 };
+            let (below, above) = (count - drawn.below(), count + drawn.above());
             assert!((below - low).abs() < 0.05 + 0.02 * low, "{count}: {below} {low}");
             assert!((above / high - 1.0).abs() < 0.025, "{count}: {above} {high}");
         }
-        assert_eq!((Drawn::default().below(), Drawn::default().above(0.0)), (0.0, 0.0));
+        assert_eq!((Drawn::default().below(), Drawn::default().above()), (0.0, 0.0));
     }
 
     proptest! {
@@ -79,10 +91,11 @@ mod tests {
         fn bounds_enclose_the_sum_and_narrow_as_windows_add_up(
             units in 0.0..1e6f64, weight in 1.0..256.0f64, windows in 1_u8..60,
         ) {
-            let one = Drawn { units, variance: units * weight };
+            let one = Drawn { units, variance: units * weight, one: weight };
             let all = one.times(f64::from(windows)).plus(Drawn::default());
             let pooled = Drawn { variance: one.variance * f64::from(windows), ..all }.times(1.0 / f64::from(windows));
-            prop_assert!(one.below() >= 0.0 && one.below() <= units + 1e-9 && one.above(weight) > 0.0);
+            prop_assert!(one.below() >= 0.0 && one.below() <= units + 1e-9 && one.above() > 0.0);
+            prop_assert!(pooled.above() <= one.above() + 1e-6);
             prop_assert!(pooled.below() <= one.below() + 1e-6);
         }
     }

@@ -83,8 +83,8 @@ impl Count {
     #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
     fn rates(self, millis: u64) -> Refusals {
         let seconds = millis.max(1) as f64 / 1_000.0;
-        let drawn =
-            Drawn { units: f64::from(self.drawn), variance: f64::from(self.drawn) * f64::from(self.weight) };
+        let (drawn, one) = (f64::from(self.drawn), f64::from(self.weight));
+        let drawn = Drawn { units: drawn, variance: drawn * one, one };
         let all = f64::from(self.all);
         // Where some stand for more than others these are too few.
         let counted = f64::from(self.all - self.drawn) + drawn.units / f64::from(self.weight.max(1));

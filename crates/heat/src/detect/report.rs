@@ -144,14 +144,15 @@ impl KeyHeat {
         shards: &[ShardCount],
         clients: Vec<(Arc<str>, u64)>,
     ) -> Self {
-        let drawn = Drawn { units: rate.units(counter.drawn), variance: rate.variance(counter.variance) };
-        let unseen = if weight > 1 { rate.units(counter.largest * u64::from(weight)) } else { 0.0 };
+        let one = if weight > 1 { rate.units(counter.largest * u64::from(weight)) } else { 0.0 };
+        let drawn =
+            Drawn { units: rate.units(counter.drawn), variance: rate.variance(counter.variance), one };
         KeyHeat {
             key: counter.key.shown(),
             is_whole: counter.key.is_whole(),
             units_per_s: rate.units(counter.units),
             error_units_per_s: rate.units(counter.error),
-            sampling_error_units_per_s: drawn.above(unseen).max(drawn.below()),
+            sampling_error_units_per_s: drawn.above().max(drawn.below()),
             drawn,
             requests_per_s: rate.of(counter.requests),
             counted_per_s: rate.of(u64::from(counter.counted)),

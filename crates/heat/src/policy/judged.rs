@@ -89,7 +89,7 @@ impl Judged {
         let is_over = over(load, self.kind, slots.len()) >= 1.0;
         // Values of indexes are not known of all their writes.
         let is_known = self.name.index.is_none() && load.refused(self.kind).counted > 0.0;
-        let most = load.units(self.kind) + load.drawn(self.kind).above(0.0);
+        let most = load.units(self.kind) + load.drawn(self.kind).above();
         // What slots were refused has no reason with it: that of the key holds for them.
         let known = self.refused.share >= THROTTLED / 10.0 && throttled > 0.0;
         let of = |shard: usize, slot: u16| {

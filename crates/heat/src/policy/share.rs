@@ -17,7 +17,7 @@ impl Share {
             return 0.0;
         }
         let found = self.share * self.measured_on;
-        (found - Drawn { units: found, variance: found }.below()) / self.measured_on
+        (found - Drawn { units: found, variance: found, one: 1.0 }.below()) / self.measured_on
     }
 
     /// Whether two shares may be one.
@@ -65,7 +65,7 @@ mod tests {
         let load = KeyLoad {
             writes: 1_024.0,
             requests: 1_024.0,
-            writes_drawn: Drawn { units: 1_024.0, variance: 1_024.0 * 32.0 },
+            writes_drawn: Drawn { units: 1_024.0, variance: 1_024.0 * 32.0, one: 32.0 },
             ..KeyLoad::default()
         };
         assert!((measured_on(&load, Kind::Write, 1.0) - 32.0).abs() < 1e-9);

@@ -344,7 +344,7 @@ fn members_of_batches_are_judged_without_a_reason() {
 fn what_drawing_may_have_added_is_not_acted_on() {
     let (mut policy, known) = (Policy::default(), Known::with(SETTINGS));
     // Three draws that stand for 400 each, one of them refused.
-    let drawn = Drawn { units: 1_200.0, variance: 1_200.0 * 400.0 };
+    let drawn = Drawn { units: 1_200.0, variance: 1_200.0 * 400.0, one: 400.0 };
     let chance = KeyLoad { writes_drawn: drawn, ..refused(1, 1_200.0, 1.0 / 3.0) };
     for second in 0..20 {
         let load = if second % 4 == 0 { chance.clone() } else { load(1, 100.0, 1) };

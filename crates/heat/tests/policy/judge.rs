@@ -38,8 +38,11 @@ pub struct Verdict {
     pub fates: Vec<Fate>,
     /// What is wrong, in words.
     pub wrong: Vec<String>,
-    /// From the first key's first refusal to the last key's relief, in seconds.
+    /// From the first key's first refusal to the last key's relief, in seconds. Keys that begin
+    /// together are not refused together: each first uses what its partition has saved.
     pub relief: Option<usize>,
+    /// The longest from a key's own first refusal to its relief.
+    pub slowest: Option<usize>,
     /// The shards of each key that was changed, over the least.
     pub ratios: Vec<f64>,
     pub worse: usize,
@@ -87,8 +90,14 @@ fn share(bins: &[(u32, u32)]) -> f64 {
 }
 
 pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
-    let mut verdict =
-        Verdict { fates: Vec::new(), wrong: Vec::new(), relief: None, ratios: Vec::new(), worse: 0 };
+    let mut verdict = Verdict {
+        fates: Vec::new(),
+        wrong: Vec::new(),
+        relief: None,
+        slowest: None,
+        ratios: Vec::new(),
+        worse: 0,
+    };
     let changed: BTreeSet<usize> = story.changes.iter().map(|change| change.key).collect();
     let loads = [loads(scene, story, false), loads(scene, story, true)];
     let (mut first, mut last) = (usize::MAX, None);
@@ -128,6 +137,7 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
             if let Some((begun, over)) = fate.burned {
                 first = first.min(begun);
                 last = last.max(Some(over));
+                verdict.slowest = verdict.slowest.max(Some(over - begun));
             }
         }
         if let Some(seconds) = worse {

@@ -35,8 +35,8 @@ const SEEDS: u64 = 12;
 /// What is not mended yet, of so few seeds and of 300: keys that are still refused after a minute,
 /// and keys that a change made worse for more than five seconds. Most are where the store does not
 /// tell its partitions, and keys meet that nobody can know to be neighbours.
-const STAY: [usize; 2] = [5, 276];
-const WORSE: [usize; 2] = [5, 178];
+const STAY: [usize; 2] = [1, 277];
+const WORSE: [usize; 2] = [5, 173];
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
@@ -210,8 +210,11 @@ fn of_hundreds_of_random_loads_each_key_that_shards_help_is_relieved() {
 /// nothing else is wrong. Prints what happened if not.
 fn is_relieved(name: &str, scene: &Scene, within: usize) -> bool {
     let (story, verdict) = judged(scene);
-    println!("{name}: all relieved after {:?} s, wanted {within}", verdict.relief);
-    let holds = verdict.wrong.is_empty() && verdict.relief.is_some_and(|seconds| seconds <= within);
+    println!(
+        "{name}: each relieved {:?} s after its first refusal, wanted {within}; {:?} s from the first of all to the last relief",
+        verdict.slowest, verdict.relief
+    );
+    let holds = verdict.wrong.is_empty() && verdict.slowest.is_some_and(|seconds| seconds <= within);
     if !holds {
         print(scene, &story, &verdict);
         println!("{}", verdict.wrong.join("\n"));
@@ -220,7 +223,6 @@ fn is_relieved(name: &str, scene: &Scene, within: usize) -> bool {
 }
 
 #[test]
-#[ignore = "what is wanted, which the policy does not hold yet; on demand"]
 fn keys_are_relieved_within_the_seconds_that_are_promised() {
     let killed = Scene { killed: Some(scene::BEGIN + 1), ..Scene::equal(10, 1_100.0, 3) };
     let loads = [
