@@ -25,7 +25,7 @@ class Store:
     def __init__(self, jar, log):
         self.port = free_port()
         self.process = subprocess.Popen(
-            ["java", "-XX:+UseSerialGC", "-Xmx1g", f"-Djava.library.path={jar}/DynamoDBLocal_lib", "-jar", f"{jar}/DynamoDBLocal.jar",
+            ["java", "-XX:+UseSerialGC", "-Xms1g", "-Xmx1g", "-Xmn600m", f"-Djava.library.path={jar}/DynamoDBLocal_lib", "-jar", f"{jar}/DynamoDBLocal.jar",
              "-inMemory", "-sharedDb", "-port", str(self.port)],
             stdout=log, stderr=log,
         )
