@@ -15,7 +15,7 @@ def main():
     arguments = parse()
     # Everything is stopped at the end, whoever ends it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    cluster = Cluster(arguments.binary, arguments.rust, arguments.jar, arguments.seed, arguments.short, arguments.store)
+    cluster = Cluster(arguments.binary, arguments.rust, arguments.jar, arguments.seed, arguments.short, arguments.store, arguments.keys)
     print(f"seed {arguments.seed}; {'fenced' if cluster.fenced else 'a build without a fence'}; {cluster.bounds}", flush=True)
     begun, faulty = time.monotonic(), []
     try:
@@ -57,13 +57,15 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--store", choices=["local", "embedded", "own"], default="local")
+    parser.add_argument("--keys", type=int, help="of the scenario table")
     parser.add_argument("--only", action="append", choices=ALL)
     arguments = parser.parse_args()
+    arguments.keys = arguments.keys or (60 if arguments.short else 1000)
     # The other scenarios are about several gateways of a store that has no PartiQL.
     arguments.only = arguments.only or (None if arguments.store == "local" else ["reshard"])
-    arguments.only = [name for name in ALL if not arguments.only or name in arguments.only]
-    if arguments.store != "local" and arguments.only != ["reshard"]:
-        parser.error("--store is of the scenario reshard alone")
+    arguments.only = [name for name in ALL if name in arguments.only] if arguments.only else [name for name in ALL if name != "table"]
+    if arguments.store != "local" and not set(arguments.only) <= {"reshard", "table"} or arguments.store == "own" and "table" in arguments.only:
+        parser.error("--store is of the scenario reshard, and embedded of table, alone")
     return arguments
 
 

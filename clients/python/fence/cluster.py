@@ -108,8 +108,8 @@ class Gateway:
 class Cluster:
     """The store, the network before it and the gateways behind that."""
 
-    def __init__(self, binary, rust, jar, seed, short=False, store="local"):
-        self.binary, self.rust, self.seed, self.short = binary, rust, seed, short
+    def __init__(self, binary, rust, jar, seed, short=False, store="local", keys=60):
+        self.binary, self.rust, self.seed, self.short, self.keys = binary, rust, seed, short, keys
         self.is_local, self.is_own, self.is_store_killed = store == "local", store == "own", store == "embedded"
         # DynamoDB Local of 2020 has no PartiQL, and numbers the records of all streams by one clock: it fails where two are equal.
         self.has_partiql = self.has_streams = not self.is_local
@@ -127,7 +127,8 @@ class Cluster:
             else:
                 self.store = Store(jar, log)
             paths = [f"g{number}" for number in range(GATEWAYS)] + ["adopt"]
-            self.network = Network(self.store.port, paths, seed)
+            rename = [f"{DIRECTORY}={DIRECTORY.replace('.', '-')}"] if self.is_store_killed else []
+            self.network = Network(self.store.port, paths, seed, rename)
             self.gateways = [Gateway(self, number) for number in range(1 if self.is_own else GATEWAYS)]
         except BaseException:
             self.stop()

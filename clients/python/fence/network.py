@@ -50,8 +50,8 @@ class Hold:
 class Network:
     """The proxy before one store, with a path of its own for every name."""
 
-    def __init__(self, store_port, paths, seed):
-        command = [sys.executable, "-m", "fence.proxy", f"127.0.0.1:{store_port}", str(seed), ",".join(paths)]
+    def __init__(self, store_port, paths, seed, rename=()):
+        command = [sys.executable, "-m", "fence.proxy", f"127.0.0.1:{store_port}", str(seed), ",".join(paths), *rename]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, cwd=Path(__file__).parent.parent
         )

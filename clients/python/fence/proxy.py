@@ -1,7 +1,9 @@
 """The network between the gateways and the store: an HTTP proxy that is late, and that loses answers.
 
-It is a process of its own: `python -m fence.proxy HOST:PORT SEED PORTS`. It listens on one loopback port for each name in PORTS, so that
+It is a process of its own: `python -m fence.proxy HOST:PORT SEED PORTS [NAME=OTHER]`. It listens on one loopback port for each name in PORTS, so that
 every gateway has a path of its own. It takes commands as lines of JSON on stdin and reports on stdout; `network.py` is the other end.
+
+A store that is a Heatsink keeps the name of the directory to itself: with NAME=OTHER, of equal lengths, that table has another name in the store.
 
 A request that was read is always passed on, in time or late, whether its sender is still there or not. That is what a network may do.
 Not here: which requests are late, which is for a scenario to say.
@@ -17,6 +19,7 @@ import time
 TABLE = re.compile(rb'"TableName"\s*:\s*"([^"]*)"')
 LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
 CHUNKED = re.compile(rb"\r\ntransfer-encoding:\s*chunked", re.IGNORECASE)
+CHECKSUM = re.compile(rb"\r\nx-amz-crc32:", re.IGNORECASE)
 TARGET = re.compile(rb"\r\nx-amz-target:\s*[^.\r]*\.(\w+)", re.IGNORECASE)
 # The largest head and body that DynamoDB sends or takes fit.
 LIMIT = 32 * 1024 * 1024
@@ -63,8 +66,9 @@ class Hold:
 class Proxy:
     """All paths, and what is done to requests on them."""
 
-    def __init__(self, host, port, seed):
+    def __init__(self, host, port, seed, rename=None):
         self.store = (host, port)
+        self.rename = rename
         self.seed = seed
         self.holds = {}
         self.chance, self.longest, self.lost = 0.0, 0.0, 0.0
@@ -96,6 +100,7 @@ class Proxy:
                 request = await message(reader)
                 if request is None:
                     return
+                request = renamed(request, self.rename)
                 operation = TARGET.search(request[0])
                 operation = operation[1].decode() if operation else ""
                 hold = next((hold for hold in self.holds.values() if hold.takes(path, operation, request[1])), None)
@@ -108,7 +113,7 @@ class Proxy:
                         # The store closes a connection that was idle for long; a late request has to arrive all the same.
                         store and close(store[1])
                         store = await asyncio.open_connection(*self.store, limit=LIMIT)
-                    answer = await exchange(store, request)
+                    answer = renamed(await exchange(store, request), self.rename and self.rename[::-1])
                     used = time.monotonic()
                     if hold and hold.answer:
                         tell({"held": hold.number, "path": path, "operation": operation})
@@ -154,6 +159,13 @@ async def message(reader):
             return head, body
 
 
+def renamed(message, rename):
+    """With another name in its body. The checksum of that is of no use then."""
+    if not message or not rename or rename[0] not in message[1]:
+        return message
+    return CHECKSUM.sub(rb"\r\nx-former-sum:", message[0]), message[1].replace(*rename)
+
+
 async def exchange(store, request):
     reader, writer = store
     writer.write(request[0] + request[1])
@@ -175,7 +187,8 @@ def tell(event):
 
 async def main():
     host, port = sys.argv[1].rsplit(":", 1)
-    proxy = Proxy(host, int(port), sys.argv[2])
+    rename = tuple(name.encode() for name in sys.argv[4].split("=")) if len(sys.argv) > 4 else None
+    proxy = Proxy(host, int(port), sys.argv[2], rename)
     listening = {}
     for path in sys.argv[3].split(","):
 

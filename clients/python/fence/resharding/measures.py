@@ -66,6 +66,8 @@ class Measured:
 
 def name_of(error):
     """The type of an error; of a 5xx with the beginning of its message."""
+    if hasattr(error, "kind"):
+        return error.kind
     if not isinstance(error, ClientError):
         return type(error).__name__
     told = error.response["Error"]

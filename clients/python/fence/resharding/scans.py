@@ -17,12 +17,14 @@ SEGMENTS = (2, 3, 5)
 
 
 class SegmentReader(Reader):
+    INDEXES = (None, None, LOCAL, GLOBAL)
+
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.counts = Counter()
 
     def read(self, rng):
-        segments, index = rng.choice(SEGMENTS), rng.choice([None, None, LOCAL, GLOBAL])
+        segments, index = rng.choice(SEGMENTS), rng.choice(self.INDEXES)
         request = {
             "TableName": self.table, "TotalSegments": segments, "Limit": rng.choice([40, 150, 1000]),
             **({"IndexName": index} if index else {}), **({"ConsistentRead": True} if index != GLOBAL else {}),

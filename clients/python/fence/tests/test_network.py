@@ -57,6 +57,15 @@ def test_requests_pass_in_both_directions_on_one_connection(network, store):
     assert len(store.seen) == 3
 
 
+def test_a_table_has_another_name_in_the_store(store):
+    network = Network(store.server_port, ["g0"], 1, ["its.name=its-name"])
+    try:
+        assert send(network, "g0", "PutItem", {"TableName": "its.name"}) == {"TableName": "its.name"}
+        assert b"its-name" in str(store.seen[0]).encode()
+    finally:
+        network.stop()
+
+
 def test_only_what_matches_is_kept_back_until_its_release(network, store):
     hold = network.hold(["g0"], ["PutItem"], "T", ["late"])
     late = {"TableName": "T", "Item": "late"}
