@@ -77,7 +77,7 @@ class TableOperator:
         self.changes.append(time.monotonic())
         self.moving = False
         self.done.append((before, wanted, target, took))
-        self.note(f"has {target} shards: {took:.1f} s")
+        self.note(f"has {target} shards: {took:.1f} s; faults so far: {dict(self.stage.oracle.faults)}")
         if target == 1:
             self.whole()
         else:

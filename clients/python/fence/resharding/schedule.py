@@ -49,10 +49,12 @@ STORE = "store"
 
 
 class Troubles:
-    """Plays the schedules, and remembers which gateway was gone when. A `store` that can be killed is, while `is_moving()` says that a key moves."""
+    """Plays the schedules, and remembers which gateway was gone when. A `store` that can be killed is, while `is_moving()` says that a key moves.
+    `rarely`: a third as often, where many keys move, which whoever takes over begins anew."""
 
-    def __init__(self, stage, gateways, store=None, is_moving=None):
+    def __init__(self, stage, gateways, store=None, is_moving=None, rarely=False):
         self.stage, self.gateways, self.store, self.is_moving = stage, gateways, store, is_moving
+        self.seldom = 3 if store or rarely else 1
         self.gone = {number: [] for number in [*(gateway.number for gateway in gateways), STORE]}  # [begin, end or None]
         self.counts, self.longest = {}, 0.0
         self.over = False
@@ -63,7 +65,7 @@ class Troubles:
         for gateway in self.gateways:
             rng = self.stage.random("troubles", gateway.number)
             # A third as often where the store is killed too, for the same reason.
-            plan = schedule(rng, self.stage.cluster.bounds, len(self.gateways) * (3 if self.store else 1))
+            plan = schedule(rng, self.stage.cluster.bounds, len(self.gateways) * self.seldom)
             self.threads.append(self.stage.clients.run(self._play, gateway, plan))
         if self.store:
             self.threads.append(self.stage.clients.run(self._play_store, kills(self.stage.random("troubles", STORE))))

@@ -35,7 +35,7 @@ def run(stage):
     parts = fill(stage, keys)
     operator = TableOperator(stage, TABLE, keys)
     operator.gateways = gateways
-    troubles = Troubles(stage, gateways, cluster.store if cluster.is_store_killed else None, lambda: operator.moving)
+    troubles = Troubles(stage, gateways, cluster.store if cluster.is_store_killed else None, lambda: operator.moving, rarely=True)
     measures = Measures(troubles)
     stage.oracle.pulse(TABLE).watch()
     endpoints = [gateway.endpoint for gateway in gateways]
