@@ -24,7 +24,7 @@ class TableOperator:
         self.stage, self.table, self.rng = stage, table, stage.random("operator")
         self.gateways = []
         self.done, self.commands, self.refusals = [], Counter(), Counter()
-        self.shards, self.moving, self.turned, self.changes = 1, False, 0, [0.0]
+        self.shards, self.moving, self.changes = 1, False, [0.0]
         # Seconds that one adoption may take.
         self.most = 60 * stage.cluster.bounds.step + keys + (240 if stage.cluster.is_store_killed else 120)
         self.log = open(stage.cluster.scratch / "operator.log", "a", buffering=1)
@@ -47,7 +47,7 @@ class TableOperator:
     # One adoption.
 
     def adopt(self, target):
-        begun, before, wanted, troubles = time.monotonic(), self.shards, target, 0
+        begun, before, wanted, troubles, is_done = time.monotonic(), self.shards, target, 0, False
         self.changes.append(begun)
         self.moving = True
         if target == 1:
@@ -60,6 +60,7 @@ class TableOperator:
             code, complaint, befell = self.run(target, is_part, troubles < TROUBLES)
             troubles += befell
             if code == 0 and not is_part or code == 64 and target == 1 and troubles and "nothing to bring back" in complaint:
+                is_done = True
                 break
             if code == 64:
                 if not self.is_waiting(complaint):
@@ -67,10 +68,11 @@ class TableOperator:
                     break
                 self.stage.clients.rest(1)
             is_part = is_part and code != 0
-            if befell and target != 1 and self.rng.random() < 0.2:
-                # The way back, from wherever it stands.
-                self.turned, target = self.turned + 1, 1
-                self.give("")
+            if befell and target == wanted and self.rng.random() < 0.2:
+                # Back to where the keys came from: another way it cannot be turned round.
+                target, is_part = before, False
+                if target == 1:
+                    self.give("")
             self.stage.clients.rest(0.3)
         self.shards = target
         took = time.monotonic() - begun
@@ -78,9 +80,9 @@ class TableOperator:
         self.moving = False
         self.done.append((before, wanted, target, took))
         self.note(f"has {target} shards: {took:.1f} s; faults so far: {dict(self.stage.oracle.faults)}")
-        if target == 1:
+        if target == 1 and is_done:
             self.whole()
-        else:
+        elif is_done:
             self.give(self.rules(target))
             self.verify(True)
 
@@ -124,8 +126,9 @@ class TableOperator:
         return code, complaint, befell
 
     def is_waiting(self, complaint):
-        """A gateway that stood still, or was away, has yet to read that it has no rule for the table any more."""
-        return "Rules of gateways are for table" in complaint
+        """Whether that ends by itself: a gateway that stood still, or was away, has yet to read that it has no rule for the table any more, or keys
+        are still on their way by a run that was turned round."""
+        return "Rules of gateways are for table" in complaint or "are asked for already" in complaint
 
     # Beside it.
 
