@@ -40,6 +40,7 @@ mod status;
 mod store;
 mod store_args;
 mod stream;
+mod table_moves;
 mod token_file;
 #[cfg(feature = "top")]
 mod top;

@@ -1,25 +1,21 @@
-//! `heatsink adopt TABLE` while clients use the table: says what it takes, has its keys moved by the
-//! gateways that are registered, many at once, or moves them here, and says what came of it.
+//! `heatsink adopt TABLE` while clients use the table: says what it takes, has its keys moved, and
+//! says what came of it.
 //!
-//! Not here: in what order that is right (`heatsink_workers::LiveAdoption`), adoption while nobody
-//! uses the table (`adopt`).
+//! Not here: who moves the keys (`table_moves`), adoption while nobody uses the table (`adopt`).
 
 use std::sync::Arc;
 
 use heatsink_control::Rules;
-use heatsink_control::reshard_intent::Request;
 use heatsink_layout::TablePhase;
-use heatsink_workers::{
-    Direction, Here, KeyWish, LiveAdoption, LiveNext, LiveSurvey, PreparedLive, Progress,
-};
+use heatsink_workers::{Direction, LiveAdoption, LiveSurvey, PreparedLive};
 use serde_json::{Value as Json, json};
 
 use super::args::Args;
 use super::dialogue::{ask, exit, not_begun, say};
 use crate::cli::progress::Bar;
-use crate::cli::reshard::{Access, Opened, Wish, by_gateways, stopped};
+use crate::cli::reshard::{Opened, stopped};
+use crate::cli::table_moves::{Moved, TableMoves};
 use crate::exit::Exit;
-use crate::output::Output;
 
 /// What came of it.
 pub(super) enum Live {
@@ -71,17 +67,9 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
     }
     ask(args, &about(&live, &survey))?;
     let begun = opened.env.now();
-    let (mut keys, mut moved) = (0, 0);
-    let ended = loop {
-        match live.next(&*bar).await.map_err(exit)? {
-            LiveNext::Move(wishes) => {
-                keys += wishes.len();
-                moved += move_keys(&opened, args, &live, wishes, &bar).await?;
-            }
-            LiveNext::UpTo => break false,
-            LiveNext::Done => break true,
-        }
-    };
+    let (opened, table, output) = (&opened, &*args.table, args.output);
+    let moves = TableMoves { opened, table, how: args.how(), place: args.place(), output };
+    let Moved { keys, items: moved, ended } = moves.carry_out(&mut live, &bar).await?;
     bar.done();
     let seconds = opened.env.now().since(begun).as_secs();
     let next_steps = match ended {
@@ -97,42 +85,6 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
     });
     say(args.output, &document, &told(&live, ended, keys, moved, seconds, up_to))?;
     Ok(Live::Said)
-}
-
-async fn move_keys(
-    opened: &Opened,
-    args: &Args,
-    live: &LiveAdoption,
-    wishes: Vec<KeyWish>,
-    bar: &Arc<Bar>,
-) -> Result<u64, Exit> {
-    if args.output == Output::Text {
-        eprintln!("table {}: {} keys move", args.table, wishes.len());
-    }
-    let context = opened.table(&args.table, args.confirm_streams).await.map_err(stopped)?;
-    // Why one cannot move is said before anything is asked for.
-    for wish in &wishes {
-        context.reshard(&wish.key, &wish.layout).map_err(stopped)?;
-    }
-    if !args.here && opened.is_carried(|one| one.carries).await? {
-        let wish =
-            |one: KeyWish| Wish { index: None, key: one.key, key_type: live.key_type(), layout: one.layout };
-        let wishes: Vec<Wish> = wishes.into_iter().map(wish).collect();
-        let reports = by_gateways(opened, &args.table, &wishes, &args.how(), &args.place()).await?;
-        return Ok(reports.iter().map(|one| one.moved).sum());
-    }
-    let (store, env) = (Arc::clone(&opened.store), Arc::clone(&opened.env));
-    let alone = opened.access == Access::Alone;
-    let here = Here::new(store, env, &opened.rules, "heatsink adopt", alone);
-    let request = Request {
-        layout: 1.into(),
-        rate: args.rate,
-        streams_confirmed: args.confirm_streams,
-        by: std::env::var("USER").unwrap_or_default(),
-        asked: opened.env.unix_millis(),
-    };
-    let progress: Arc<dyn Progress> = Arc::<Bar>::clone(bar);
-    live.move_here(&here, wishes, &request, &progress).await.map_err(stopped)
 }
 
 fn document(survey: &LiveSurvey, phase: Option<TablePhase>) -> Json {

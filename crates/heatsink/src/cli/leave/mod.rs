@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 
 pub use self::args::Args;
 use self::found::Found;
-use super::reshard::{Access, Opened, Place};
+use super::reshard::{Access, Opened};
 use super::{confirm, print, rules, runtime};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -36,7 +36,7 @@ async fn leave(args: Args) -> Result<(), Exit> {
     let found = Found::read(&opened, args.table.as_deref(), args.dry_run).await?;
     let in_the_way = hindrances::of(&found, &opened, &given, &place);
     if args.dry_run {
-        return plan(&args, &found, &in_the_way, &place);
+        return plan(&args, &opened, &found, &in_the_way).await;
     }
     if !in_the_way.is_empty() {
         return Err(Exit::usage(format!("Nothing was changed. {}", in_the_way.join("\n"))));
@@ -73,7 +73,8 @@ async fn leave(args: Args) -> Result<(), Exit> {
 }
 
 /// Says what would be done, and what is in the way of it.
-fn plan(args: &Args, found: &Found, in_the_way: &[String], place: &Place) -> Result<(), Exit> {
+async fn plan(args: &Args, opened: &Opened, found: &Found, in_the_way: &[String]) -> Result<(), Exit> {
+    let place = args.place();
     let mut document = words::document(found, &place.words());
     document["table"] = json!(args.table);
     document["in_the_way"] = json!(in_the_way);
@@ -83,21 +84,26 @@ fn plan(args: &Args, found: &Found, in_the_way: &[String], place: &Place) -> Res
         number += 1;
         lines.push(format!("{number}. {text}\n"));
     };
-    let mut steps: Vec<Json> = Vec::new();
+    let mut planned: Vec<Json> = Vec::new();
     for table in found.tables.iter().filter(|one| !one.of.exists || !one.of.is_sharded_by_hand()) {
         let name = &table.of.record.name;
         for step in Step::all(&table.of) {
-            say(format!("table {name}: {}", words::step(&step)));
-            steps.push(
-                json!({ "table": name, "step": words::step_name(&step), "clients_wait": step == Step::Own }),
+            let wait = match step {
+                Step::Own => steps::why_clients_wait(opened, args, name).await?,
+                _ => None,
+            };
+            let why = wait.as_ref().map(|why| format!("; clients wait for the table meanwhile: {why}"));
+            say(format!("table {name}: {}{}", words::step(&step), why.unwrap_or_default()));
+            planned.push(
+                json!({ "table": name, "step": words::step_name(&step), "clients_wait": wait.is_some() }),
             );
         }
     }
     if args.table.is_none() && found.there {
         say(format!("the registry {} goes, once all gateways have ended", found.registry));
-        steps.push(json!({ "table": null, "step": "registry", "clients_wait": false }));
+        planned.push(json!({ "table": null, "step": "registry", "clients_wait": false }));
     }
-    document["steps"] = json!(steps);
+    document["steps"] = json!(planned);
     lines.extend(in_the_way.iter().map(|why| format!("In the way: {why}\n")));
     lines.push("Nothing was changed.\n".to_owned());
     match args.output {

@@ -1,12 +1,15 @@
 //! Carries the steps of a table out, and says each as it ends. Keys and values are brought back by
-//! the gateways that are registered, many at once; without them by this process.
+//! the gateways that are registered, many at once; without them by this process. So is a table under
+//! a rule, key by key, where that can be done while clients use it.
 //!
 //! Not here: which steps there are (`heatsink_workers::Leave`).
 
 use std::sync::Arc;
 
 use heatsink_dynamo::KeyType;
-use heatsink_workers::{Leave, LeaveOptions, Progress, Step, StepReport};
+use heatsink_workers::{
+    Direction, Leave, LeaveOptions, LiveAdoption, PreparedLive, Progress, Step, StepReport,
+};
 use serde::Serialize;
 
 use super::args::Args;
@@ -14,6 +17,7 @@ use super::words;
 use crate::cli::confirm;
 use crate::cli::progress::Bar;
 use crate::cli::reshard::{Access, Opened, Wish, by_gateways, stopped, unread};
+use crate::cli::table_moves::TableMoves;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -49,12 +53,18 @@ pub(super) async fn carry_out(opened: &Opened, args: &Args, table: &str) -> Resu
     let mut leave = Leave::new(store, env, &opened.rules, table, options);
     let mut all = Vec::new();
     while let Some(step) = leave.next().await.map_err(stopped)? {
-        if step == Step::Own {
-            ask_for_the_table(args, table)?;
-        }
         let begun = opened.env.now();
         let bar = Arc::new(Bar::new(args.output));
-        let report = one(opened, args, table, &mut leave, (&step, &bar)).await?;
+        let live = if step == Step::Own { table_back(opened, args, table, &bar).await? } else { None };
+        let report = match live {
+            Some(report) => report,
+            None => {
+                if step == Step::Own {
+                    ask_for_the_table(args, table)?;
+                }
+                one(opened, args, table, &mut leave, (&step, &bar)).await?
+            }
+        };
         bar.done();
         let seconds = opened.env.now().since(begun).as_secs();
         say(args.output, table, &step, report, seconds);
@@ -98,6 +108,66 @@ async fn one(
     }
 }
 
+/// Brings the keys of a table out of its rules while clients use it; `None` where that cannot be
+/// done.
+async fn table_back(
+    opened: &Opened,
+    args: &Args,
+    table: &str,
+    bar: &Arc<Bar>,
+) -> Result<Option<StepReport>, Exit> {
+    let mut live = match way_back(opened, args, table).await? {
+        Ok(live) => live,
+        Err(why) => {
+            tracing::warn!("table {table} comes back while nobody uses it: {why}");
+            return Ok(None);
+        }
+    };
+    if live.phase().is_none() {
+        let survey = live.survey(&**bar).await.map_err(stopped)?;
+        if let Some(why) = survey.in_the_way {
+            return Err(Exit::failed(why));
+        }
+        if !live.can_enter_keys().await.map_err(stopped)? {
+            return Ok(None);
+        }
+    }
+    let moves = TableMoves { opened, table, how: args.how(), place: args.place(), output: args.output };
+    let moved = moves.carry_out(&mut live, bar).await?.items;
+    Ok(Some(StepReport { moved, looked_at: None }))
+}
+
+/// The way of a table out of its rules while clients use it, or why there is none.
+async fn way_back(
+    opened: &Opened,
+    args: &Args,
+    table: &str,
+) -> Result<Result<Box<LiveAdoption>, String>, Exit> {
+    if args.data.is_some() {
+        return Ok(Err("a file has no clients".to_owned()));
+    }
+    let (store, env) = (Arc::clone(&opened.store), Arc::clone(&opened.env));
+    let rules = opened.rules.clone().without_rules();
+    let prepared = LiveAdoption::prepare(store, env, &rules, (table, Direction::Back), 100, false).await;
+    Ok(match prepared.map_err(stopped)? {
+        PreparedLive::Live(live) => Ok(live),
+        PreparedLive::Done => Err("its keys are back already".to_owned()),
+        PreparedLive::Offline(why) => Err(why.0),
+    })
+}
+
+/// Why a table comes back only while nobody uses it, if that is so.
+///
+/// # Errors
+/// The store's.
+pub(super) async fn why_clients_wait(
+    opened: &Opened,
+    args: &Args,
+    table: &str,
+) -> Result<Option<String>, Exit> {
+    Ok(way_back(opened, args, table).await?.err())
+}
+
 async fn keys_by_gateways(
     opened: &Opened,
     args: &Args,
@@ -129,7 +199,7 @@ async fn ask_gateways(
     Ok(report)
 }
 
-/// The one step that clients notice.
+/// The one step that clients notice, where there is no other way.
 fn ask_for_the_table(args: &Args, table: &str) -> Result<(), Exit> {
     confirm::ask(
         args.yes,

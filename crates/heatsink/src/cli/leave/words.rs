@@ -187,7 +187,7 @@ pub(in crate::cli) fn step(one: &Step) -> String {
         Step::Indexes(attributes) => {
             format!("{} is rewritten in every item, while clients go on", attributes.join(", "))
         }
-        Step::Own => "every item goes back to its own key; clients wait for the table meanwhile".to_owned(),
+        Step::Own => "every item goes back to its own key".to_owned(),
         Step::OffRecord => "every item is verified, and the records go, while clients go on".to_owned(),
         Step::Forgotten => "the record of a table that does not exist any more goes".to_owned(),
     }
