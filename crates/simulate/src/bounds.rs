@@ -15,6 +15,7 @@ use crate::numbers::grouped;
 use crate::retries::Retry;
 use crate::scenario::{
     Drawn, Keys, Kind, Load, Loaded, MAX_RATE, ModeName, Operation, Rate, Remedy, Sort, Table, Workload,
+    reads_again,
 };
 use crate::schedule::{Schedule, TICK};
 
@@ -175,7 +176,23 @@ fn key_bytes(loaded: &Loaded, nth: usize, load: &Workload, remedy: Option<&Remed
     } else {
         0.0
     };
-    days * (keys * NAME_BYTES + parts * (NAME_BYTES + 10.0) + positions + indexes + items)
+    let dropped = match remedy {
+        Some(remedy) if remedy.kind == Kind::GatewayCache && reads_again(load) => {
+            let writes = |other: &&Workload| {
+                other.table == load.table && other.operation.is_some_and(Operation::writes)
+            };
+            let others = scenario_keys(loaded, writes);
+            (keys + others) * NAME_BYTES
+        }
+        _ => 0.0,
+    };
+    dropped + days * (keys * NAME_BYTES + parts * (NAME_BYTES + 10.0) + positions + indexes + items)
+}
+
+/// The keys of some workloads.
+fn scenario_keys(loaded: &Loaded, which: impl Fn(&&Workload) -> bool) -> f64 {
+    let keys = loaded.scenario.workload.iter().filter(which).filter_map(|load| load.key.as_ref());
+    keys.map(|keys| count(loaded, keys)).sum()
 }
 
 /// An index without a key of its own is keyed by the part, or by the key where there is none.
@@ -185,7 +202,7 @@ fn keys_or(parts: f64, load: &Workload, loaded: &Loaded) -> f64 {
 
 fn shards(remedy: &Remedy, load: &Workload) -> f64 {
     match remedy.kind {
-        Kind::WriteSharding | Kind::CounterSharding | Kind::Bucket if load.index.is_none() => {
+        Kind::WriteSharding | Kind::CounterSharding | Kind::Bucket | Kind::Range if load.index.is_none() => {
             remedy.shards.map_or(1.0, |shards| shards.0 as f64)
         }
         _ => 1.0,

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use heatsink_physics::{Demand, KeyRange, SortKey, position};
 
+use crate::combined::Combined;
 use crate::compile::Run;
 use crate::counts::Count;
 use crate::draw::multinomial;
@@ -15,7 +16,7 @@ use crate::latency::Attempts;
 use crate::model::Model;
 use crate::retries::{Retries, Retry, Tally};
 use crate::schedule::TICK;
-use crate::stream::{Cache, Source, Stream};
+use crate::stream::{Source, Stream};
 
 /// The number of requests that are drawn before the first of them is offered.
 const AT_ONCE: u64 = 512;
@@ -79,7 +80,7 @@ impl Dispatcher {
         }
         let Dispatcher { streams, model, rngs, counts, attempts, retries, batches, .. } = self;
         let rng = &mut rngs[nth];
-        let Stream { source, scatter, cache, operation, .. } = &mut streams[nth];
+        let Stream { source, scatter, cache, combined, operation, .. } = &mut streams[nth];
         let mut tally = Tally { count: &mut counts[nth], attempts: &mut attempts[nth], retries, stream: nth };
         match source {
             Source::Cells { weights, cells, ascending, .. } => {
@@ -95,9 +96,11 @@ impl Dispatcher {
                     if *ascending {
                         ascend(asks, now);
                     }
-                    let missed = cache.as_mut().map_or(count, |cache| cache.missed(cell, now, count));
+                    let missed =
+                        cache.as_mut().map_or(count, |cache| cache.missed(cell, 0, now, TICK, count));
                     tally.cached(count - missed);
-                    let accepted = admit(model, now, asks, *scatter, missed, *batches);
+                    let send = |count| admit(model, now, asks, *scatter, count, *batches);
+                    let accepted = combine(combined, now, asks, missed, send);
                     tally.count(now, asks, missed, accepted, 1, rng);
                 }
             }
@@ -131,13 +134,14 @@ impl Dispatcher {
                     for nth in 0..each.drawn() {
                         let (key, part) = each.picked(nth);
                         if let Some(cache) = cache
-                            && cache.missed(if cache.by_part { part } else { key }, now, 1) == 0
+                            && cache.missed(if cache.by_part { part } else { key }, key, now, TICK, 1) == 0
                         {
                             tally.cached(1);
                             continue;
                         }
                         let asks = each.asks(nth, *operation);
-                        let accepted = admit(model, now, asks, *scatter, 1, true);
+                        let send = |count| admit(model, now, asks, *scatter, count, true);
+                        let accepted = combine(combined, now, asks, 1, send);
                         tally.count(now, asks, 1, accepted, 1, rng);
                     }
                 }
@@ -149,7 +153,8 @@ impl Dispatcher {
                     let at = if alone { request.at } else { now };
                     let mut count = request.count;
                     if let (Some(cache), Some(entry)) = (cache.as_mut(), request.entry) {
-                        count = cache.missed(entry as usize, at, count);
+                        let long = if alone { 0 } else { TICK };
+                        count = cache.missed(entry as usize, 0, at, long, count);
                         tally.cached(request.count - count);
                     }
                     for (asks, count) in replay.physical(request, count) {
@@ -224,10 +229,12 @@ impl Dispatcher {
             }
         }
     }
+
     /// Offers a throttled request, or `retry.count` equal ones, again.
     pub(crate) fn retry(&mut self, now: u64, retry: &Retry, asks: &[Demand]) {
-        let scatter = self.streams[retry.stream].scatter;
-        let accepted = admit(&mut self.model, now, asks, scatter, retry.count, self.batches);
+        let Stream { scatter, combined, .. } = &mut self.streams[retry.stream];
+        let send = |count| admit(&mut self.model, now, asks, *scatter, count, self.batches);
+        let accepted = combine(combined, now, asks, retry.count, send);
         let mut tally = Tally {
             count: &mut self.counts[retry.stream],
             attempts: &mut self.attempts[retry.stream],
@@ -237,6 +244,7 @@ impl Dispatcher {
         let rng = &mut self.rngs[retry.stream];
         tally.count(now, asks, retry.count, accepted, retry.attempt + 1, rng);
     }
+
     /// Counts the attempts of a step's requests, if throttled requests are not retried.
     pub(crate) fn settle(&mut self) {
         for ((stream, count), attempts) in self.streams.iter().zip(&self.counts).zip(&mut self.attempts) {
@@ -254,6 +262,20 @@ impl Dispatcher {
 
 /// Draws the demands of a loader's next item.
 type Draw<'a> = Box<dyn FnMut(&mut Rng) -> Vec<Demand> + 'a>;
+
+/// How many of `count` equal requests are accepted, where `send` offers those that are sent.
+fn combine(
+    combined: &mut Option<Combined>,
+    now: u64,
+    asks: &[Demand],
+    count: u64,
+    send: impl FnOnce(u64) -> u64,
+) -> u64 {
+    match combined {
+        Some(combined) => combined.offer(now, asks, count, send),
+        None => send(count),
+    }
+}
 
 /// How many of `count` equal requests are admitted. Every demand of a scatter is sent and consumes
 /// capacity; the request is accepted when all are.
@@ -278,20 +300,5 @@ fn ascend(asks: &mut [Demand], now: u64) {
         if let KeyRange::At(point) = &mut ask.place {
             point.sort = SortKey::ordinal(now);
         }
-    }
-}
-
-impl Cache {
-    /// How many of `count` reads of one entry are not cached. Each node reads it once, and then
-    /// answers from its cache for the time to live.
-    fn missed(&mut self, of: usize, now: u64, count: u64) -> u64 {
-        let Some(until) = self.until.get_mut(of) else { return count };
-        if now < *until {
-            return 0;
-        }
-        // With fewer reads than nodes some nodes stay cold and would read it later. This is rounded
-        // away.
-        *until = now + self.ttl;
-        count.min(self.nodes)
     }
 }

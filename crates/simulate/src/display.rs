@@ -1,8 +1,9 @@
 //! Names of remedies and operations, and what each remedy breaks.
 
 use crate::cost::{MONTH_HOURS, READ_REQUEST};
+use crate::numbers::percent;
 use crate::report::Load;
-use crate::scenario::{Kind, Loaded, Operation, Remedy};
+use crate::scenario::{Kind, Loaded, Operation, Remedy, reads_again};
 
 pub(crate) fn name(remedy: Option<&Remedy>) -> String {
     let Some(remedy) = remedy else { return "as it is".to_owned() };
@@ -23,6 +24,11 @@ pub(crate) fn name(remedy: Option<&Remedy>) -> String {
         Kind::Bucket if remedy.shards.is_some() => shards("daily bucket × calculated"),
         Kind::Bucket => "daily bucket".to_owned(),
         Kind::IndexSharding => shards("index sharding"),
+        Kind::Range => shards("ranges"),
+        Kind::GatewayCache => {
+            format!("the gateways' cache, {} ms", remedy.max_age.map_or(100, |age| age.0 / 1_000_000))
+        }
+        Kind::Combine => "combined writes".to_owned(),
         Kind::Split => "waiting for DynamoDB's split".to_owned(),
         Kind::Advised => "Heatsink, advised".to_owned(),
     }
@@ -60,6 +66,13 @@ pub(crate) fn breaks(loaded: &Loaded, remedy: Option<&Remedy>, workloads: &[Load
         }
         Kind::Bucket => "reads over many days ask many keys",
         Kind::IndexSharding => "queries on the index ask every shard",
+        Kind::Range => {
+            "one range takes all writes whose sort keys grow, and all pages at one end; behind Heatsink nothing changes"
+        }
+        Kind::GatewayCache => return again(loaded, workloads),
+        Kind::Combine => {
+            "a refusal is that of all writes that went together, and a write takes up to twice as long"
+        }
         Kind::Split => "throttled until DynamoDB has split the partition; one item, and sort keys that only grow, are not split",
         Kind::Advised => "",
     }
@@ -91,4 +104,20 @@ fn fan_out(workloads: &[Load]) -> String {
         ),
         None => "by hand: every writer and reader changes; behind Heatsink: nothing".to_owned(),
     }
+}
+
+/// What a gateway's cache saves, where writes of the key drop its answers.
+fn again(loaded: &Loaded, workloads: &[Load]) -> String {
+    let reads = |load: &&Load| {
+        let asked = loaded.scenario.workload.iter().find(|workload| workload.name == load.name);
+        load.offered > 0 && asked.is_some_and(reads_again)
+    };
+    let saved = workloads.iter().find(reads).map(|load| {
+        let share = percent(load.cached as f64 / load.offered as f64);
+        format!("{share} of {} are not sent; ", load.name)
+    });
+    format!(
+        "{}a write of the key through a gateway drops its answers, and other gateways' writes show up to the age later",
+        saved.unwrap_or_default()
+    )
 }

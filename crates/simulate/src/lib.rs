@@ -9,6 +9,8 @@
 
 mod advised;
 mod bounds;
+mod cache;
+mod combined;
 mod compile;
 mod cost;
 mod counts;
@@ -19,6 +21,7 @@ mod draw;
 mod engine;
 mod interleave;
 mod key_sampler;
+mod key_traffic;
 mod latency;
 mod model;
 pub mod numbers;

@@ -79,6 +79,8 @@ pub struct Load {
     pub accepted: u64,
     /// Of those, throttled.
     pub throttled: u64,
+    /// Of the accepted, those that a cache answered.
+    pub cached: u64,
     /// Throttled over offered; 0 without requests.
     pub throttled_share: f64,
     /// Capacity units of one request, indexes left out.

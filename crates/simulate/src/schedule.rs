@@ -49,6 +49,11 @@ impl Schedule {
         u64::try_from(whole).unwrap_or(u64::MAX)
     }
 
+    /// Requests per second in the tick from `now` on.
+    pub(crate) fn per_second(&self, now: u64) -> f64 {
+        if now < self.start || now >= self.end { 0.0 } else { self.rate(now - self.start, TICK) }
+    }
+
     /// Requests per second `since` the workload's start.
     fn rate(&self, since: u64, tick: u64) -> f64 {
         if let Some(burst) = &self.burst

@@ -2,6 +2,8 @@
 
 use heatsink_physics::Demand;
 
+use crate::cache::Cache;
+use crate::combined::Combined;
 use crate::replay::Replay;
 use crate::sampled_requests::{SameInstantBatch, SampledRequests};
 use crate::scenario::Operation;
@@ -19,6 +21,7 @@ pub(crate) struct Stream {
     /// none.
     pub scatter: bool,
     pub cache: Option<Cache>,
+    pub combined: Option<Combined>,
     pub loader: Option<Loader>,
 }
 
@@ -30,17 +33,6 @@ pub(crate) enum Source {
     Sampled { schedule: Schedule, each: Box<SampledRequests>, same_instant: Option<SameInstantBatch> },
     /// Recorded.
     Trace(Replay),
-}
-
-/// A read cache in front of a stream.
-#[derive(Clone, Debug)]
-pub(crate) struct Cache {
-    pub ttl: u64,
-    pub nodes: u64,
-    /// By cell or key: when the cached entry expires, in nanoseconds.
-    pub until: Vec<u64>,
-    /// Whether entries are identified by the part, not by the key.
-    pub by_part: bool,
 }
 
 /// A load that is retried until all of it is accepted.

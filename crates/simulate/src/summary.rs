@@ -1,5 +1,6 @@
 //! The summary of one run: what was recorded step by step, as sums, rates, percentiles and costs.
 
+use crate::combined::WAITS;
 use crate::cost;
 use crate::counts::{Count, Heat, Step};
 use crate::diagnosis;
@@ -92,6 +93,7 @@ fn load(loaded: &Loaded, record: &Record, services: &[Service], nth: usize) -> O
         offered: count.offered,
         accepted: count.accepted,
         throttled: count.offered - count.accepted,
+        cached: count.cached,
         throttled_share: share(count),
         units_per_request: first.units(),
         requests_per_request: first.at_once(),
@@ -114,6 +116,7 @@ fn service(loaded: &Loaded, stream: &Stream) -> Service {
             10.0 * table.map_or(1, |table| scan_bytes(table).div_ceil(1 << 20).max(1)) as f64
         }
     };
+    let median = if stream.combined.is_some() { median * WAITS } else { median };
     Service { median, at_once: stream.at_once(), backoff: loaded.scenario.client.backoff.0 }
 }
 

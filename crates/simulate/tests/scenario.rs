@@ -199,6 +199,34 @@ fn fields_that_contradict_each_other_are_named() {
         (remedy("kind = \"write-sharding\"\nshards = 2\nttl = \"1s\""), "remedy[1].ttl: only read-cache"),
         (remedy("kind = \"raise-capacity\"\nwrite = 5"), "remedy[1].kind: no table is provisioned"),
         (remedy("kind = \"on-demand\""), "remedy[1].kind: no table is provisioned"),
+        (remedy("kind = \"range\""), "remedy[1].kind: needs shards: how many ranges"),
+        (remedy("kind = \"range\"\nshards = 65"), "remedy[1].shards: expected at most 64 ranges"),
+        (
+            with("key = \"k\"", "key = \"k\"\nsort = \"one\"\n[[remedy]]\nkind = \"range\"\nshards = 2"),
+            "remedy[1].kind: no workload has several sort keys in a key of a table",
+        ),
+        (remedy("kind = \"gateway-cache\""), "remedy[1].kind: no workload reads the same page or item again"),
+        (remedy("kind = \"combine\""), "remedy[1].kind: needs a workload of puts, updates or deletes"),
+        (
+            fault(&format!(
+                "{}[[remedy]]\nkind = \"gateway-cache\"\nmax_age = \"11s\"",
+                GOOD.replace("\"put\"", "\"query\"")
+            )),
+            "remedy[1].max_age: expected 1ms to 10s",
+        ),
+        (
+            with(
+                "key = \"k\"",
+                "key = \"k\"\nsort = \"one\"\n[[remedy]]\nkind = \"combine\"\nlatency = \"0s\"",
+            ),
+            "remedy[1].latency: expected more than 0s",
+        ),
+        (
+            remedy("kind = \"range\"\nshards = 2\ngateways = 2"),
+            "remedy[1].gateways: only gateway-cache and combine",
+        ),
+        (remedy("kind = \"nothing\"\nmax_age = \"1s\""), "remedy[1].max_age: only gateway-cache"),
+        (with("key = \"k\"", "key = \"k\"\npage = \"first\""), "workload[1].page: only a query reads one"),
     ] {
         assert!(found.contains(expected), "{found}\n{expected}");
     }

@@ -5,4 +5,5 @@ mod leaderboard;
 mod measured;
 mod pictures;
 mod recorded;
+mod remedies;
 mod scenario;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
+use heatsink_layout::codec;
 use heatsink_physics::{Access, Demand, KeyRange, ResourceId, Units, position};
 
+use super::ranges::Ranges;
 use super::resources::{FindResource, REMEDY_INDEX};
+use super::shards::{narrow, shard_of_part};
 use crate::key_sampler::{KeySampler, KeySet};
 use crate::sampled_requests::{Batch, Fill, SampledRequests, spot};
 use crate::scenario::{Keys, Kind, Loaded, Operation, Remedy, Sort, Workload};
@@ -42,7 +44,9 @@ impl Placement {
             }
         }
         let shards = match kind {
-            Kind::WriteSharding | Kind::CounterSharding | Kind::Bucket if workload.index.is_none() => {
+            Kind::WriteSharding | Kind::CounterSharding | Kind::Bucket | Kind::Range
+                if workload.index.is_none() =>
+            {
                 remedy.and_then(|remedy| remedy.shards).map_or(1, |shards| shards.0)
             }
             _ => 1,
@@ -64,8 +68,26 @@ impl Placement {
         let physical = physical(&keys, shards, &picked);
         let counter = kind == Kind::CounterSharding;
         let mut placed = Placement { operation: asked, scatter: false, keys, parts, templates: Vec::new() };
+        let ranged = kind == Kind::Range && shards > 1;
         match (asked, &placed.parts) {
             (Operation::Scan, _) => placed.templates.push((main, Fill::Fixed)),
+            (_, parts) if ranged => {
+                let of = Ranges {
+                    workload,
+                    keys: &placed.keys,
+                    parts: parts.as_ref(),
+                    positions: &physical,
+                    count: shards,
+                };
+                placed.templates = if asked != Operation::Query {
+                    vec![(main, of.item(asked))]
+                } else if is_whole(&physical, shards) {
+                    vec![(main, Fill::Key(every(&physical, shards)))]
+                } else {
+                    of.page(loaded, |bytes| Demand { units: units(access, bytes), ..main })
+                };
+                placed.scatter = placed.templates.len() > 1;
+            }
             (_, Some(parts)) if turned => placed.templates.push((main, Fill::Part(positions(parts)))),
             (Operation::Query | Operation::Get, _)
                 if shards > 1 && (counter || asked == Operation::Query) =>
@@ -113,9 +135,7 @@ impl Placement {
     /// once, for all items.
     fn gather(&mut self, each: &Demand, whole: Demand, physical: &Arc<[u64]>, shards: u64) {
         let count = narrow(shards);
-        let one =
-            physical.chunks(count).all(|places| places.iter().all(|place| Some(place) == places.first()));
-        if one {
+        if is_whole(physical, shards) {
             self.templates.push((whole, Fill::Key(every(physical, shards))));
             self.scatter = false;
             return;
@@ -176,6 +196,11 @@ impl Placement {
             let ask = demand(find(&table.name, Some(REMEDY_INDEX)), Access::Write, write);
             self.templates.push((ask, Fill::Part(positions(parts))));
         }
+    }
+
+    /// The keys before the remedy.
+    pub(super) fn keys(&self) -> &KeySet {
+        &self.keys
     }
 
     /// The number of entries that a cache distinguishes.
@@ -270,6 +295,12 @@ fn physical(keys: &KeySet, shards: u64, picked: &[bool]) -> Arc<[u64]> {
     positions.into()
 }
 
+/// Whether no key is spread: all shards of each are one position.
+fn is_whole(physical: &Arc<[u64]>, shards: u64) -> bool {
+    let is_one = |places: &[u64]| places.iter().all(|place| Some(place) == places.first());
+    physical.chunks(narrow(shards)).all(is_one)
+}
+
 /// Shard 0 of every key.
 fn every(physical: &Arc<[u64]>, shards: u64) -> Arc<[u64]> {
     physical.iter().step_by(narrow(shards)).copied().collect()
@@ -289,20 +320,4 @@ fn own_draw(of: KeySet, shards: u64) -> Fill {
         (_, 1) => Fill::Own(Box::new(of.sampler), positions),
         (count, _) => Fill::Own(Box::new(KeySampler::Uniform(count as u64 * shards)), positions),
     }
-}
-
-/// The shard of an item whose sort key is `score#part`: Heatsink's own hash of its own part.
-fn shard_of_part(part: &str, shards: u64) -> u16 {
-    let by = By::Part { separator: "#".to_owned(), part: 1 };
-    let layout = Layout {
-        strategy: Strategy::calculated(by),
-        shards: u16::try_from(shards).unwrap_or(u16::MAX),
-        hash: Hash::JumpXxh3,
-        version: 1,
-    };
-    layout.shard_of(Some(SortKey::S(&format!("0#{part}"))))
-}
-
-fn narrow(shards: u64) -> usize {
-    usize::try_from(shards).unwrap_or(usize::MAX)
 }

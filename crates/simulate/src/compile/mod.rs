@@ -1,17 +1,21 @@
 //! Compiles a scenario and one remedy to a run: resources, and streams of demands.
 //!
 //! The remedy takes effect here. Its effect on capacity is in `resources`, its effect on keys in
-//! `key_placement`. Recorded requests are in `trace`.
+//! `key_placement`, its effect on requests that need not be sent in `shared`. Recorded requests are in
+//! `trace`.
 
 mod key_placement;
+mod ranges;
 mod resources;
+mod shards;
+mod shared;
 mod trace;
 
 use crate::advised::Advised;
 use crate::model::{Model, Resource};
-use crate::scenario::{Client, Consistency, Kind, Length, Load, Loaded, Operation, Rate, Remedy, Size, Sort};
+use crate::scenario::{Client, Kind, Length, Load, Loaded, Operation, Rate, Remedy, Size, Sort};
 use crate::schedule::Schedule;
-use crate::stream::{Cache, Loader, Source, Stream};
+use crate::stream::{Loader, Source, Stream};
 use key_placement::Placement;
 use resources::FindResource;
 
@@ -88,23 +92,18 @@ fn stream(
     let schedule = Schedule::new(load, workload.burst.clone(), Some(Length(start)), Some(Length(end)));
     let strict = is_strict(loaded, remedy);
     let free = workload.sort == Sort::Random && !strict && operation != Operation::Scan;
-    let cells = if sizes.is_some() || free { None } else { placed.cells(MAX_CELLS) };
-    let cached = remedy.filter(|remedy| {
-        remedy.kind == Kind::ReadCache
-            && matches!(operation, Operation::Get | Operation::Query)
-            && workload.consistency == Consistency::Eventual
-            && (operation == Operation::Query || workload.part.is_some() || workload.sort == Sort::One)
-    });
     let by_part = operation == Operation::Get && workload.part.is_some();
-    let cache = cached.map(|remedy| Cache {
-        ttl: remedy.ttl.map_or(1_000_000_000, |ttl| ttl.0),
-        nodes: remedy.nodes.map_or(3, |nodes| nodes.0),
-        until: vec![0; cells.as_ref().map_or(placed.cacheable(by_part), |(_, cells)| cells.len())],
-        by_part,
+    let cached = shared::caches(remedy, workload);
+    // Cells are by shard, and entries of a cache by part.
+    let cells = if sizes.is_some() || free || (cached && by_part) { None } else { placed.cells(MAX_CELLS) };
+    let entries = || cells.as_ref().map_or(placed.cacheable(by_part), |(_, cells)| cells.len());
+    let cache = remedy.filter(|_| cached).map(|remedy| {
+        shared::cache(loaded, remedy, workload, (placed.keys(), &schedule), entries(), by_part)
     });
     let loader = workload
         .items
         .map(|items| Loader { items: items.0, window: workload.window.map_or(100, |window| window.0) });
+    let combined = shared::combined(remedy, workload);
     let (operation, scatter) = (placed.operation, placed.scatter);
     let source = match cells {
         Some((weights, cells)) => {
@@ -113,12 +112,12 @@ fn stream(
         None => {
             let flat = strict || workload.sort == Sort::One;
             let each = placed.each(workload.sort, sizes);
-            let same_instant = each
-                .same_instant(flat)
-                .filter(|_| !scatter && cache.is_none() && !loaded.scenario.client.reoffer);
+            let same_instant = each.same_instant(flat).filter(|_| {
+                !scatter && cache.is_none() && combined.is_none() && !loaded.scenario.client.reoffer
+            });
             Source::Sampled { schedule, each: Box::new(each), same_instant }
         }
     };
     let name = if day == 0 { workload.name.clone() } else { format!("{}/{day}", workload.name) };
-    Stream { name, workload: nth, operation, source, scatter, cache, loader }
+    Stream { name, workload: nth, operation, source, scatter, cache, combined, loader }
 }

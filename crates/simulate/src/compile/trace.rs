@@ -10,12 +10,13 @@ use heatsink_layout::{By, Hash, Layout, SortKey as LayoutKey, Strategy, codec};
 use heatsink_physics::{Access, SortKey, Units, position};
 
 use super::resources::FindResource;
+use super::shared::read_cache;
 use crate::advised::Advised;
 use crate::replay::{Replay, Request, Target};
 use crate::scenario::trace::{More, Recorded};
 use crate::scenario::{Consistency, Kind, Loaded, Operation, Remedy, Workload};
 use crate::sizes::{access, units};
-use crate::stream::{Cache, Source, Stream};
+use crate::stream::{Source, Stream};
 
 /// A recorded workload.
 pub(super) fn stream(
@@ -64,12 +65,7 @@ pub(super) fn stream(
         };
         requests.push(Request { at: request.at, access, units, count: request.weight(), key, entry, target });
     }
-    let cache = cached.map(|remedy| Cache {
-        ttl: remedy.ttl.map_or(1_000_000_000, |ttl| ttl.0),
-        nodes: remedy.nodes.map_or(3, |nodes| nodes.0),
-        until: vec![0; entries.len()],
-        by_part: false,
-    });
+    let cache = cached.map(|remedy| read_cache(remedy, entries.len(), false));
     let operation = of_workload().next().map_or(Operation::Put, |first| first.operation);
     let replay = Replay { on, requests, next: 0, keys: keys.places };
     Stream {
@@ -79,6 +75,7 @@ pub(super) fn stream(
         scatter: replay.at_once() > 1,
         source: Source::Trace(replay),
         cache,
+        combined: None,
         loader: None,
     }
 }

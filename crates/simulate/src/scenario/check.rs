@@ -1,9 +1,9 @@
 //! Checks the fields of a scenario against each other. The limits of a single field are in its
 //! type.
 
-use super::file::{
-    Changing, Consistency, Index, Kind, Load, ModeName, Operation, Remedy, Scenario, Size, Table, Workload,
-};
+use super::check_remedy::remedy;
+use super::file::{Changing, Consistency, Index, Load, ModeName, Operation, Scenario, Size, Table, Workload};
+use super::found::{Found, fault};
 use super::keys::{Drawn, Keys};
 use super::values::Length;
 use heatsink_config_diagnostics::Fault;
@@ -50,17 +50,10 @@ pub(crate) fn check(scenario: &Scenario, at: At<'_>) -> Result<(), Fault> {
         workload(load, table, twice, duration)
             .map_err(|(field, problem)| at("workload", nth, field, problem))?;
     }
-    for (nth, remedy) in scenario.remedy.iter().enumerate() {
-        self::remedy(remedy, scenario).map_err(|(field, problem)| at("remedy", nth, field, problem))?;
+    for (nth, of_run) in scenario.remedy.iter().enumerate() {
+        remedy(of_run, scenario).map_err(|(field, problem)| at("remedy", nth, field, problem))?;
     }
     Ok(())
-}
-
-/// A field and what is wrong with it.
-type Found = Result<(), (&'static str, String)>;
-
-fn fault(field: &'static str, problem: impl Into<String>) -> Found {
-    Err((field, problem.into()))
 }
 
 fn table(table: &Table, twice: bool) -> Found {
@@ -107,6 +100,7 @@ fn workload(load: &Workload, table: Option<&Table>, twice: bool, duration: u64) 
             ("end", load.end.is_some()),
             ("item_bytes", load.item_bytes.is_some()),
             ("limit", load.limit.is_some()),
+            ("page", load.page.is_some()),
             ("window", load.window.is_some()),
         ];
         return match other.iter().find(|(_, given)| *given) {
@@ -131,6 +125,7 @@ fn workload(load: &Workload, table: Option<&Table>, twice: bool, duration: u64) 
     }
     let contradiction = [
         ("limit", load.limit.is_some() && operation != Operation::Query, "only a query reads so many items"),
+        ("page", load.page.is_some() && operation != Operation::Query, "only a query reads one"),
         ("consistency", load.consistency == Consistency::Strong && operation.writes(), "only reads have one"),
         (
             "consistency",
@@ -198,55 +193,6 @@ fn rate(load: &Workload) -> Found {
         Some(Load::Changing(Changing::Growth(growth))) if growth.every.0 < 1_000_000_000 => {
             fault("rate", "growth: expected every to be at least 1s")
         }
-        _ => Ok(()),
-    }
-}
-
-fn remedy(remedy: &Remedy, scenario: &Scenario) -> Found {
-    use Kind as K;
-    let kind = remedy.kind;
-    let shards = matches!(kind, K::WriteSharding | K::CounterSharding | K::Bucket | K::IndexSharding);
-    let key = matches!(kind, K::WriteSharding | K::CounterSharding | K::Bucket | K::Advised);
-    let fields = [
-        ("read", remedy.read.is_some(), kind == K::RaiseCapacity, "raise-capacity"),
-        ("write", remedy.write.is_some(), kind == K::RaiseCapacity, "raise-capacity"),
-        (
-            "shards",
-            remedy.shards.is_some(),
-            shards,
-            "write-sharding, counter-sharding, bucket and index-sharding",
-        ),
-        ("key", remedy.key.is_some(), key, "write-sharding, counter-sharding, bucket and advised"),
-        ("ttl", remedy.ttl.is_some(), kind == K::ReadCache, "read-cache"),
-        ("nodes", remedy.nodes.is_some(), kind == K::ReadCache, "read-cache"),
-        ("node_usd_per_hour", remedy.node_usd_per_hour.is_some(), kind == K::ReadCache, "read-cache"),
-    ];
-    if let Some((field, _, _, kinds)) = fields.iter().find(|(_, given, fits, _)| *given && !fits) {
-        return fault(field, format!("only {kinds} takes notice of it"));
-    }
-    if matches!(kind, K::RaiseCapacity | K::OnDemand)
-        && scenario.table.iter().all(|table| table.mode == ModeName::OnDemand)
-    {
-        return fault("kind", "no table is provisioned");
-    }
-    let parts = scenario.workload.iter().any(|load| load.part.is_some());
-    match remedy.kind {
-        K::RaiseCapacity if remedy.read.is_none() && remedy.write.is_none() => {
-            fault("kind", "\"raise-capacity\" needs read, write or both")
-        }
-        K::WriteSharding | K::CounterSharding | K::IndexSharding if remedy.shards.is_none() => {
-            fault("kind", "needs shards: how many physical keys for each logical key")
-        }
-        K::Index | K::TurnKeyRound if !parts => {
-            fault("kind", "needs a workload with a part, which becomes the key")
-        }
-        K::IndexSharding if scenario.table.iter().all(|table| table.index.is_empty()) => {
-            fault("kind", "no table has an index")
-        }
-        K::Split if !scenario.strict_keys => {
-            fault("kind", "every run has it already; only a scenario with strict_keys goes without")
-        }
-        _ if remedy.ttl.is_some_and(|ttl| ttl.0 == 0) => fault("ttl", "expected more than 0s"),
         _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::keys::Keys;
+use super::remedy::Remedy;
 use super::values::{Length, Rate, Whole, number_or_table};
 
 /// Tables, what is asked of them, and the remedies to compare.
@@ -183,6 +184,19 @@ pub enum Sort {
     One,
 }
 
+/// Where a page lies among the items of its key. Only ranges of sort keys, and what makes equal
+/// pages one, take notice of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Page {
+    /// It begins with the highest sort key: a query in descending order.
+    Last,
+    /// It begins with the lowest: a query in ascending order.
+    First,
+    /// Anywhere: no two pages are equal.
+    Any,
+}
+
 /// A stream of requests.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -213,6 +227,8 @@ pub struct Workload {
     pub item_bytes: Option<Size>,
     /// Items that a query reads. Default: 1.
     pub limit: Option<Whole<100_000>>,
+    /// Where in the order of sort keys a query's page lies. Default: last, but for `sort = "one"`.
+    pub page: Option<Page>,
     /// How reads are done. Default: eventual.
     #[serde(default)]
     pub consistency: Consistency,
@@ -309,69 +325,4 @@ pub struct Between {
     pub from: Whole<409_600>,
     /// The largest.
     pub to: Whole<409_600>,
-}
-
-/// A remedy: what is changed for one run.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Remedy {
-    /// Which.
-    pub kind: Kind,
-    /// Its name in the report. Default: from the kind.
-    pub name: Option<String>,
-    /// What breaks or stays broken, in a few words. Default: from the kind.
-    pub breaks: Option<String>,
-    /// raise-capacity: read units per second.
-    pub read: Option<Capacity>,
-    /// raise-capacity: write units per second.
-    pub write: Option<Capacity>,
-    /// write-sharding, counter-sharding, bucket, index-sharding: physical keys per logical key.
-    pub shards: Option<Whole<1_000>>,
-    /// Spreads the keys of every global index over so many as well.
-    pub index_shards: Option<Whole<1_000>>,
-    /// write-sharding, counter-sharding, bucket: only this logical key. Default: every key.
-    /// advised: this one. Default: the hottest.
-    pub key: Option<String>,
-    /// read-cache: how long it answers without asking. Default: 1 s.
-    pub ttl: Option<Length>,
-    /// read-cache: its nodes, each with a memory of its own. Default: 3.
-    pub nodes: Option<Whole<11>>,
-    /// read-cache: US dollars per node and hour. Default: 0.27, an assumption.
-    pub node_usd_per_hour: Option<Rate>,
-}
-
-/// The remedies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// As it is.
-    Nothing,
-    /// More provisioned capacity for every table.
-    RaiseCapacity,
-    /// What DynamoDB does by itself: any partition may take what the table has left, up to its
-    /// ceiling.
-    AdaptiveCapacity,
-    /// Pay per request.
-    OnDemand,
-    /// A read cache in front, like DAX.
-    ReadCache,
-    /// A global index keyed by the `part`.
-    Index,
-    /// The `part` as partition key, the old key in the sort key.
-    TurnKeyRound,
-    /// Heatsink's calculated strategy: N physical keys, by a hash of the `part` (or of the whole
-    /// sort key).
-    WriteSharding,
-    /// Heatsink's counter strategy: updates go to a drawn shard, reads sum all.
-    CounterSharding,
-    /// A new partition key each day; with `shards`, each day's key over N.
-    Bucket,
-    /// The keys of every global index over N.
-    IndexSharding,
-    /// DynamoDB's own split inside an item collection, in a scenario that leaves it out
-    /// (`strict_keys`).
-    Split,
-    /// What Heatsink advises: as many shards as `heatsink shards` recommends for the hottest key,
-    /// or for each hot key of a trace.
-    Advised,
 }

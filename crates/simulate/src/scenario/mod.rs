@@ -4,21 +4,26 @@
 //! ([`crate::bounds`]).
 
 mod check;
+mod check_remedy;
 mod file;
+mod found;
 mod keys;
 mod loaded;
+mod remedy;
 pub mod trace;
 mod values;
 
 pub(crate) use check::check;
+pub(crate) use check_remedy::{reads_again, reads_equal, writes_one_item};
 pub use file::{
-    Between, Burst, Changing, Client, Consistency, Growth, Index, Kind, Load, ModeName, Operation, Remedy,
-    Scenario, Size, Sort, Table, Workload,
+    Between, Burst, Changing, Client, Consistency, Growth, Index, Load, ModeName, Operation, Page, Scenario,
+    Size, Sort, Table, Workload,
 };
 pub use heatsink_config_diagnostics::Fault;
 pub(crate) use keys::read_list;
 pub use keys::{Drawn, File, Keys, Order, Rolling, Uniform, Zipf};
 pub use loaded::Loaded;
+pub use remedy::{Kind, Remedy};
 pub use values::{Length, MAX_RATE, Rate, Whole};
 
 /// The published JSON schema of scenarios, for editors and checkers.
