@@ -144,3 +144,13 @@ fn a_refused_write_is_refused_for_all_that_went_with_it() {
     let share = of(&run, "w").throttled_share;
     assert!((0.6..0.68).contains(&share), "{share}");
 }
+
+#[test]
+fn a_cache_knows_the_items_of_a_key_apart() {
+    let parts = "part = { uniform = { prefix = \"p\", keys = 10_000 } }";
+    for (kind, most) in [("read-cache", 600 * 60), ("gateway-cache", 60 * 60)] {
+        let run = run(&load("g", "get", 1_000, parts), &format!("kind = \"{kind}\""));
+        // An item is asked for every ten seconds, at one of three nodes.
+        assert!(of(&run, "g").cached < most / 10, "{kind}: {}", of(&run, "g").cached);
+    }
+}
