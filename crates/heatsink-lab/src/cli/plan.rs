@@ -20,6 +20,9 @@ use crate::screen;
 /// Days of a month, as prices are told.
 const DAYS: f64 = 730.0 / 24.0;
 
+/// The most ranges of one key.
+const MOST_RANGES: u16 = 64;
+
 /// What `plan` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -142,12 +145,30 @@ impl Plan {
                 "\n[[workload]]\nname = \"reads\"\ntable = \"T\"\noperation = \"query\"\nrate = {reads}\nkey = {key}\nlimit = {page}\nitem_bytes = {item_bytes}\n"
             );
         }
-        for kind in ["nothing", "split", "read-cache", "bucket", "advised"] {
-            if kind != "read-cache" || reads > 0.0 {
+        let caches = reads > 0.0;
+        for (kind, fits) in [
+            ("nothing", true),
+            ("split", true),
+            ("read-cache", caches),
+            ("gateway-cache", caches),
+            ("bucket", true),
+            ("range", !args.growing),
+            ("advised", true),
+        ] {
+            if fits {
                 scenario += &format!("\n[[remedy]]\nkind = \"{kind}\"\n");
+            }
+            if fits && kind == "range" {
+                scenario += &format!("shards = {}\n", self.ranges());
             }
         }
         scenario
+    }
+
+    /// As many ranges as shards, to compare them; those of the writes alone where none are advised.
+    fn ranges(&self) -> u16 {
+        let of_writes = || advise(Asked { reads: 0.0, ..self.asked }).recommended.map(|row| row.shards);
+        self.diagnosis.shards().or_else(of_writes).unwrap_or(MOST_RANGES).clamp(2, MOST_RANGES)
     }
 
     /// What to do, in a sentence.

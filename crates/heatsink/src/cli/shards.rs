@@ -2,7 +2,9 @@
 
 use comfy_table::ColumnConstraint;
 use heatsink_heat::{Advice, Asked, Cause, DEFAULT_RISK, Row, advise};
+use heatsink_physics::PARTITION_READS;
 use heatsink_terminal::rates::{rate, rates};
+use serde::Serialize;
 use serde_json::json;
 
 use super::print;
@@ -69,7 +71,46 @@ fn asked(args: &Args) -> Result<Asked, Exit> {
 fn json(advice: &Advice) -> serde_json::Value {
     let mut value = json!(advice);
     value["next_steps"] = json!(next_steps(advice));
+    value["ranges"] = json!(Ranges::of(advice));
     value
+}
+
+/// What reads cost where the shards are ranges of the sort key.
+#[derive(Debug, Serialize)]
+struct Ranges {
+    /// Read units of a page in order, from the range that holds it.
+    page: f64,
+    /// Read units a second of the one range that all pages are read from, where all are of the
+    /// newest or highest items.
+    page_per_range: f64,
+    /// Whether that is within what a partition takes.
+    fits: bool,
+}
+
+impl Ranges {
+    fn of(advice: &Advice) -> Ranges {
+        let page = advice.simple.costs.page_unsharded;
+        let page_per_range = page * advice.asked.reads;
+        Ranges { page, page_per_range, fits: page_per_range <= PARTITION_READS as f64 }
+    }
+}
+
+/// What pages cost in ranges, and when those are right.
+fn in_ranges(advice: &Advice) -> String {
+    let Ranges { page, page_per_range, fits } = Ranges::of(advice);
+    let at_one_end = if advice.asked.reads <= 0.0 {
+        String::new()
+    } else if fits {
+        format!(", {page_per_range:.0} units/s of one range if all pages are at one end")
+    } else {
+        format!(
+            ", but {page_per_range:.0} units/s of one range if all pages are at one end, of the {PARTITION_READS} that it takes: not then"
+        )
+    };
+    format!(
+        "In ranges of the sort key (strategy = \"range\", at most 64) a page costs {page} read units, from the range that holds it{at_one_end}. \
+         Right where pages and writes fall all over the sort key; wrong where sort keys grow.\n"
+    )
 }
 
 fn next_steps(advice: &Advice) -> Vec<String> {
@@ -128,6 +169,9 @@ fn text(advice: &Advice) -> String {
          {} read units from one key; a full read costs {:.0} per MB over the shards, and 128 from one key.\n",
         recommended.costs.page_unsharded, recommended.costs.full_read_per_mb
     );
+    if recommended.shards > 1 {
+        text += &in_ranges(advice);
+    }
     for step in next_steps(advice) {
         text += &format!("Next: {step}\n");
     }

@@ -185,8 +185,19 @@ fn a_shard_count_is_advised_with_its_risk_and_costs() {
     assert_eq!(advice["simple"]["shards"], 7);
     assert!(advice["recommended"]["risk"].as_f64().unwrap() <= 0.01);
     assert!(advice["next_steps"][0].as_str().unwrap().contains("shards = 29"));
+    let in_ranges = |reads: &str| {
+        let rates = [&rates[..], &["--reads", reads]].concat();
+        let said = text(&heatsink(&rates, &[]).stdout);
+        let json = heatsink(&[&rates[..], &["--output", "json"]].concat(), &[]).stdout;
+        (said, serde_json::from_slice::<Json>(&json).unwrap()["ranges"].clone())
+    };
+    let (said, ranges) = in_ranges("600");
+    assert_eq!(ranges, json!({"page": 5.0, "page_per_range": 3_000.0, "fits": true}));
+    assert!(said.contains("a page costs 5 read units, from the range that holds it, 3000 units/s"), "{said}");
+    let (said, ranges) = in_ranges("601");
+    assert!(ranges["fits"] == false && said.contains("of the 3000 that it takes: not then"), "{said}");
     let cold = text(&heatsink(&["shards", "--writes", "300"], &[]).stdout);
-    assert!(cold.starts_with("No sharding"), "{cold}");
+    assert!(cold.starts_with("No sharding") && !cold.contains("ranges"), "{cold}");
     for wrong in [["--peak", "1"], ["--risk", "0"], ["--writes", "inf"], ["--item-bytes", "0"]] {
         let given: &[&str] = if wrong[0] == "--writes" { &["shards"] } else { &["shards", "--writes", "9"] };
         let refused = heatsink(&[given, &wrong[..]].concat(), &[]);

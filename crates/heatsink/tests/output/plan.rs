@@ -38,15 +38,50 @@ fn the_advised_shards_carry_the_load() {
     let advised = format!("Heatsink, advised N = {shards}");
     assert_eq!(
         names,
-        ["nothing", "waiting for DynamoDB's split", "read cache in front", "daily bucket", advised.as_str()]
+        [
+            "nothing",
+            "waiting for DynamoDB's split",
+            "read cache in front",
+            "the gateways' cache, 100 ms",
+            "daily bucket",
+            advised.as_str()
+        ],
+        "no ranges where sort keys grow"
     );
     let share = |nth: usize| remedies[nth]["writes_throttled_share"].as_f64().unwrap();
     assert!(
         share(0) > 0.75 && share(1) > 0.75 && share(2) > 0.75,
         "sort keys that grow are not split: {planned}"
     );
-    assert!(share(4) < 0.001, "{planned}");
+    assert!(share(5) < 0.001, "{planned}");
     assert!(recommended["usd_more_per_month"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn ranges_stand_beside_as_many_shards() {
+    let place = TestDir::new("plan-ranges");
+    let planned = plan(&place, "plan --writes 2500 --reads 400 --partitions 60");
+    let shards = &planned["recommendation"]["diagnosis"]["shards"];
+    let of = |name: String| {
+        let remedies = planned["remedies"].as_array().unwrap();
+        remedies
+            .iter()
+            .find(|remedy| remedy["name"] == name.as_str())
+            .unwrap_or_else(|| panic!("{name}: {planned}"))
+    };
+    let (ranges, hashed) =
+        (of(format!("ranges, N = {shards}")), of(format!("Heatsink, advised N = {shards}")));
+    for remedy in [ranges, hashed] {
+        assert!(remedy["throttled_share"].as_f64().unwrap() < 0.001, "{planned}");
+    }
+    // A page of one range against a page of every shard.
+    let month = |remedy: &Json| remedy["usd_per_month"].as_f64().unwrap();
+    assert!(month(ranges) < month(hashed), "{planned}");
+    assert_eq!(
+        plan(&place, "plan --writes 300")["remedies"].as_array().unwrap().len(),
+        5,
+        "no cache without reads"
+    );
 }
 
 #[test]
