@@ -3,6 +3,7 @@
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer, request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 
@@ -44,6 +45,43 @@ export async function serving({ rules, upstream, tls } = {}, use) {
   } finally {
     server.kill('SIGTERM');
     await ended;
+  }
+}
+
+/**
+ * A store that is as far away as DynamoDB: passes what it is sent on to an endpoint, the updates of a table after so many milliseconds, while
+ * `use(endpoint, passed)` runs; `passed.updates` counts those.
+ */
+export async function late(endpoint, milliseconds, TableName, use) {
+  const passed = { updates: 0 };
+  // The endpoint is a server of Heatsink's, which refuses the names of Heatsink's own tables.
+  const renamed = (body, from, to) => Buffer.from(body.toString().replaceAll(`"${from}.`, `"${to}.`));
+  const whole = async (stream) => {
+    const parts = [];
+    for await (const part of stream) parts.push(part);
+    return Buffer.concat(parts);
+  };
+  const server = createServer(async (from, to) => {
+    const body = renamed(await whole(from), 'heatsink', 'behind');
+    if (from.headers['x-amz-target']?.endsWith('.UpdateItem') && JSON.parse(body).TableName === TableName) {
+      passed.updates += 1;
+      await setTimeout(milliseconds);
+    }
+    const headers = { ...from.headers, 'content-length': body.length };
+    const on = request(new URL(from.url, endpoint), { method: from.method, headers }, async (answer) => {
+      const { 'x-amz-crc32': checksum, 'content-length': length, ...kept } = answer.headers;
+      to.writeHead(answer.statusCode, kept).end(renamed(await whole(answer), 'behind', 'heatsink'));
+    });
+    on.on('error', () => to.destroy());
+    on.end(body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    return await use(`http://127.0.0.1:${server.address().port}`, passed);
+  } finally {
+    server.closeAllConnections();
+    server.close();
   }
 }
 

@@ -15,7 +15,9 @@
 //! which runs in real time.
 
 pub mod chat;
+mod counted_store;
 pub mod events;
+mod late_load;
 pub mod leaderboard;
 mod live;
 pub mod ops_log;

@@ -3,11 +3,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{Env, HastyEnv, ManualEnv};
@@ -18,6 +17,8 @@ use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
 use heatsink_workers::{Adoption, AdoptionOptions, AdoptionReport, Direction, Unwatched, WorkerError};
 use serde_json::{Value as Json, json};
+
+use crate::counted_store::CountedStore;
 
 /// Requests that are under way at the same time.
 const TOGETHER: u32 = 10;
@@ -41,19 +42,6 @@ impl From<Error> for Fault {
     }
 }
 
-/// Counts the physical requests that reach the store.
-struct Counted {
-    store: Partitioned<Embedded>,
-    calls: AtomicU64,
-}
-
-impl Store for Counted {
-    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.store.call(operation, body)
-    }
-}
-
 /// The result of a load. Requests are numbered from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
@@ -66,9 +54,9 @@ pub struct Load {
 
 /// A running gateway with an empty store.
 pub struct Stage {
-    clock: ManualEnv,
-    gateway: Gateway,
-    store: Arc<Counted>,
+    pub(crate) clock: ManualEnv,
+    pub(crate) gateway: Gateway,
+    pub(crate) store: Arc<CountedStore>,
 }
 
 impl Stage {
@@ -81,7 +69,7 @@ impl Stage {
         // The accounts' tables are larger than a new account may have.
         let store =
             Partitioned::start(Embedded::memory()?, Arc::new(HastyEnv(clock.clone())), Quotas::NONE).await?;
-        Stage::over(Arc::new(Counted { store, calls: AtomicU64::new(0) }), clock, rules).await
+        Stage::over(Arc::new(CountedStore::new(store, clock.clone())), clock, rules).await
     }
 
     /// Another gateway before the same store, under other rules.
@@ -92,7 +80,7 @@ impl Stage {
         Stage::over(self.store.clone(), self.clock.clone(), rules).await
     }
 
-    async fn over(store: Arc<Counted>, clock: ManualEnv, rules: &str) -> Result<Stage, Fault> {
+    async fn over(store: Arc<CountedStore>, clock: ManualEnv, rules: &str) -> Result<Stage, Fault> {
         let env: Arc<dyn Env> = Arc::new(HastyEnv(clock.clone()));
         let rules = read(rules)?;
         let fencing = Fencing::shared(rules.fence(), "stage");
@@ -170,14 +158,14 @@ impl Stage {
 
     /// The first hash of each partition of a table, in order.
     pub fn partitions(&self, table: &str) -> Vec<u64> {
-        let resources = self.store.store.snapshot(table).unwrap_or_default();
+        let resources = self.store.partitioned().snapshot(table).unwrap_or_default();
         let own = resources.into_iter().find(|resource| resource.index.is_none());
         own.into_iter().flat_map(|own| own.partitions).map(|partition| partition.first).collect()
     }
 
     /// The number of physical requests that the store has got so far.
     pub fn physical_calls(&self) -> u64 {
-        self.store.calls.load(Ordering::Relaxed)
+        self.store.calls()
     }
 
     /// An answer, and how many physical requests it took.

@@ -4,6 +4,8 @@
 //! Two hot keys: the one item that every vote is added to, and the one key of the index. The second
 //! is easily missed: each ballot has a key of its own, but its writes are refused nevertheless.
 
+use std::time::Duration;
+
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
 
@@ -24,10 +26,20 @@ const RULES: &str = include_str!("../../../examples/votes/index.toml");
 /// The one item, a counter with ten fragments.
 const COUNTER: &str = include_str!("../../../examples/votes/heatsink.toml");
 
+/// The one item stays one: its writes go together.
+const COMBINE: &str = include_str!("../../../examples/votes/combine.toml");
+const TOGETHER_RATE: u32 = 5_000;
+/// What DynamoDB takes for a write.
+const TAKES: Duration = Duration::from_millis(5);
+/// The item's writes a second that may reach the store.
+const MOST_SENT: u64 = 400;
+
 /// Names of the phases.
 pub const ITEM: &str = "votes: one item, no rule";
 /// The same calls, with a rule.
 pub const ITEM_COUNTED: &str = "votes: a counter over 10 shards";
+/// The same calls, more of them, on the one item, whose rule combines them.
+pub const ITEM_COMBINED: &str = "votes: one item, 5,000/s, combined";
 /// The account's random suffixes, through Heatsink unchanged.
 pub const ITEM_BY_HAND: &str = "votes: the account's ten items";
 /// Ballots, with the constant key in the index.
@@ -81,6 +93,15 @@ pub async fn run() -> Result<Story, Fault> {
         let total = votes(&stage, CANDIDATE).await?;
         story.check(&format!("{name}: the total"), &total, &(load.accepted.len() as u64));
     }
+
+    let stage = started(COMBINE).await?;
+    let (load, sent) = stage.offer_late(TOGETHER_RATE, SECONDS, TAKES, |_| vote(CANDIDATE)).await?;
+    story.load(ITEM_COMBINED, &load);
+    stage.rest();
+    let total = votes(&stage, CANDIDATE).await?;
+    story.check(&format!("{ITEM_COMBINED}: the total"), &total, &(load.accepted.len() as u64));
+    let a_second = sent / u64::from(SECONDS);
+    story.at_most(&format!("{ITEM_COMBINED}: physical writes a second"), a_second, MOST_SENT);
 
     let stage = started("").await?;
     let own = |shard: u32| format!("{CANDIDATE}#{shard}");

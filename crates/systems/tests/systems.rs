@@ -67,6 +67,8 @@ async fn votes_and_the_index_that_holds_ballots_back() {
     for after in shares(&story, [votes::ITEM_COUNTED, votes::ITEM_BY_HAND, votes::INDEX_SHARDED]) {
         assert!(after < 0.001, "{after}");
     }
+    let combined = story.phases.iter().find(|phase| phase.name == votes::ITEM_COMBINED).unwrap();
+    assert_eq!((combined.offered, combined.throttled), (10_000, 0));
 }
 
 #[test]
