@@ -3,7 +3,7 @@
 //!
 //! Not here: the simulation (`heatsink-simulate`), the recommendation (`heatsink_heat::advice`).
 
-use heatsink_heat::advice::{Action, Diagnosis, Observed, diagnose};
+use heatsink_heat::advice::{Action, Diagnosis, Observed, Spread, diagnose};
 use heatsink_heat::{Asked, DEFAULT_RISK, advise, assess, units_per_write};
 use heatsink_simulate::numbers::{grouped, percent};
 use heatsink_simulate::scenario::{Loaded, MAX_RATE};
@@ -112,6 +112,7 @@ impl Plan {
             page: args.page,
             item_bytes: args.item,
             growing: if args.growing { 1.0 } else { 0.0 },
+            divides: !args.growing,
             shards: 1,
             sort_key: true,
             partitions: Some(partitions),
@@ -177,17 +178,27 @@ impl Plan {
         match action {
             Action::Leave => format!("Leave it alone. {sentence}."),
             Action::Wait { shards } => format!(
-                "Wait for DynamoDB's own split if minutes of throttling do no harm; otherwise {shards} shards. {sentence}."
+                "Wait for DynamoDB's own split if minutes of throttling do no harm; otherwise {shards} {}. {sentence}.",
+                self.parts()
             ),
-            Action::Shard { shards } => format!("Give the key {shards} shards. {sentence}."),
-            Action::Cache => format!("Put a cache before it. {sentence}."),
+            Action::Shard { shards } => format!("Give the key {shards} {}. {sentence}.", self.parts()),
+            Action::Cache => format!("Let the gateways answer it from memory. {sentence}."),
             Action::ChangeItem | Action::SeveralKeys => format!("Change the keys. {sentence}."),
         }
+    }
+
+    /// What the advised strategy makes of a key.
+    fn parts(&self) -> &'static str {
+        if self.diagnosis.strategy == Some(Spread::Range) { "ranges" } else { "shards" }
     }
 
     fn rule(&self, args: &Args) -> Option<String> {
         // In a rule these are patterns.
         if args.key.contains(['*', '?', '[']) {
+            return None;
+        }
+        // Its points are sort keys, which only the command can look at.
+        if self.diagnosis.strategy == Some(Spread::Range) {
             return None;
         }
         let shards = self.diagnosis.shards()?;
@@ -208,9 +219,10 @@ impl Plan {
             format!("'{}'", name.replace('\'', r"'\''"))
         };
         let shards = self.diagnosis.shards()?;
+        let strategy = if self.diagnosis.strategy == Some(Spread::Range) { " --strategy range" } else { "" };
         (plain(&args.table) && plain(&args.key)).then(|| {
             format!(
-                "heatsink reshard start {} {} --shards {shards} --upstream URL",
+                "heatsink reshard start {} {}{strategy} --shards {shards} --upstream URL",
                 shell(&args.table),
                 shell(&args.key)
             )

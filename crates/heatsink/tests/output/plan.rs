@@ -74,6 +74,10 @@ fn ranges_stand_beside_as_many_shards() {
     for remedy in [ranges, hashed] {
         assert!(remedy["throttled_share"].as_f64().unwrap() < 0.001, "{planned}");
     }
+    let recommended = &planned["recommendation"];
+    assert_eq!(recommended["diagnosis"]["strategy"], "range", "{planned}");
+    assert!(recommended["command"].as_str().unwrap().contains("--strategy range --shards"), "{planned}");
+    assert!(recommended["rule"].is_null(), "its points are not known: {planned}");
     // A page of one range against a page of every shard.
     let month = |remedy: &Json| remedy["usd_per_month"].as_f64().unwrap();
     assert!(month(ranges) < month(hashed), "{planned}");
