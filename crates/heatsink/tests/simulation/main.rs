@@ -5,7 +5,7 @@
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `HEATSINK_SEED` | the first seed; alone, it replays that one and prints its log. Scenarios with a name of their own print theirs too | 1 |
-//! | `HEATSINK_SEEDS` | how many seeds | 300 of all stories, 300 of keys that move, 150 of counters that widen, 60 of layouts that stand still; 1 where `HEATSINK_SEED` is given |
+//! | `HEATSINK_SEEDS` | how many seeds | 300 of all stories, 300 of keys that move, 150 of counters that widen, 100 of tables that turn, 60 of layouts that stand still; 1 where `HEATSINK_SEED` is given |
 //! | `HEATSINK_STORY` | only stories of that name, such as `Birth` | all |
 
 #![allow(
@@ -39,6 +39,7 @@ mod safety;
 mod scene;
 mod stories;
 mod table;
+mod turning;
 mod walk;
 mod widening;
 mod widening_client;

@@ -42,6 +42,8 @@ pub enum Story {
     Reshard,
     /// The hot key becomes a counter of more and more fragments. It has seeds of its own.
     Widening,
+    /// All keys of the table get other layouts, and those of before. It has seeds of its own.
+    Turning,
 }
 
 impl Story {
@@ -77,6 +79,9 @@ pub fn play(seed: u64, story: Story) -> Played {
     }
     if story == Story::Widening {
         return crate::widening::play(seed);
+    }
+    if story == Story::Turning {
+        return crate::turning::play(seed);
     }
     let world = World::new(seed);
     let stage = Rc::new(Stage::draw(Rc::clone(&world), seed, story));
@@ -347,7 +352,7 @@ impl Stage {
         let (world, mut rng) = (&self.world, self.rng(3));
         world.clock.sleep(up_to(&mut rng, self.pace * 5)).await;
         match self.story {
-            Story::Steady | Story::Reshard | Story::Widening => {}
+            Story::Steady | Story::Reshard | Story::Widening | Story::Turning => {}
             Story::Birth => self.create(&mut rng).await,
             Story::Counters => {
                 self.create(&mut rng).await;

@@ -17,7 +17,7 @@ use fastrand::Rng;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::executor::LocalPool;
-use futures::future::{Either, select};
+use futures::future::{BoxFuture, Either, select};
 use futures::task::LocalSpawnExt;
 use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
@@ -418,26 +418,46 @@ impl World {
         phases: &Arc<Phases>,
         mishap: Option<Mishap>,
     ) -> Option<Result<heatsink_workers::ReshardReport, WorkerError>> {
-        let process = Rc::new(Process::new(&self.alive));
-        self.workers.borrow_mut().push(Rc::clone(&process));
         let env = self.env();
         let name = format!("run {:03}", self.made.get());
         self.log.line(format!("{name} begins: {key} to {}; {mishap:?}", wanted.in_words()));
-        let happens =
-            mishap.map(|mishap| self.network.sent(&name, mishap.text, mishap.before, mishap.vanishes));
         let rules = Rules::read("rules", rules).expect("the rules are valid");
         let (store, phases) = (self.network.link(&name), Arc::clone(phases));
         let run = match self.carry.get() {
             true => carried::here(store, env, rules, (key, wanted), phases).boxed(),
             false => World::mover(store, env, rules, (key, wanted), phases).boxed(),
         };
+        self.run_of(&name, run, mishap).await
+    }
+
+    /// Runs `heatsink adopt`, by which all keys get so many shards, while clients use them. `None`
+    /// if a mishap killed it.
+    pub async fn turn(&self, shards: u16, mishap: Option<Mishap>) -> Option<Result<(), WorkerError>> {
+        let env = self.env();
+        let name = format!("run {:03}", self.made.get());
+        self.log.line(format!("{name} begins: {shards} shards; {mishap:?}"));
+        let run = crate::turning::turn(self.network.link(&name), env, shards);
+        self.run_of(&name, run.boxed(), mishap).await
+    }
+
+    /// A run of a command, within its own process. `None` if a mishap killed it.
+    async fn run_of<T: std::fmt::Debug + Send + 'static>(
+        &self,
+        name: &str,
+        run: BoxFuture<'static, Result<T, WorkerError>>,
+        mishap: Option<Mishap>,
+    ) -> Option<Result<T, WorkerError>> {
+        let process = Rc::new(Process::new(&self.alive));
+        self.workers.borrow_mut().push(Rc::clone(&process));
+        let happens =
+            mishap.map(|mishap| self.network.sent(name, mishap.text, mishap.before, mishap.vanishes));
         let (mut run, _) = self.within(&process, run);
         let happened = match happens {
             None => false,
             Some(happens) => match select(&mut run, happens).await {
                 Either::Left((ended, _)) => {
                     drop(run);
-                    return self.ended(&name, &process, ended.ok());
+                    return self.ended(name, &process, ended.ok());
                 }
                 Either::Right((happened, _)) => happened.is_ok(),
             },
@@ -451,20 +471,20 @@ impl World {
                 self.log.line(format!("{name} goes on"));
                 self.book.message();
             }
-            None if happened => return self.ended(&name, &process, None),
+            None if happened => return self.ended(name, &process, None),
             _ => {}
         }
         let ended = run.await.ok();
-        self.ended(&name, &process, ended)
+        self.ended(name, &process, ended)
     }
 
     /// A run has ended; without a result it is killed.
-    fn ended(
+    fn ended<T: std::fmt::Debug>(
         &self,
         name: &str,
         process: &Rc<Process>,
-        ended: Option<Result<heatsink_workers::ReshardReport, WorkerError>>,
-    ) -> Option<Result<heatsink_workers::ReshardReport, WorkerError>> {
+        ended: Option<Result<T, WorkerError>>,
+    ) -> Option<Result<T, WorkerError>> {
         self.workers.borrow_mut().retain(|worker| !Rc::ptr_eq(worker, process));
         self.book.message();
         self.log.line(match &ended {
