@@ -17,8 +17,7 @@ use super::RulesError;
 use super::display::{Keys, Tables};
 use super::fault::Fault;
 use super::fence::duration;
-use super::numbers::{MAX_SHARDS, Shards};
-use super::shared_calls;
+use super::numbers::{MAX_SHARDS, Shards, max_age};
 
 /// The capacity units of a partition that the move of one item takes at least: two transactions of
 /// two writes each, and its reads. No key's move takes less.
@@ -220,7 +219,7 @@ pub(super) fn automatic(
         index_values: raw.index_values,
         counters,
         ranges: raw.ranges,
-        cache_max_age_ms: raw.cache_max_age_ms.map(|age| shared_calls::max_age(&age, fault)).transpose()?,
+        cache_max_age_ms: raw.cache_max_age_ms.map(|age| max_age(&age, fault)).transpose()?,
         units_per_hour: raw.units_per_hour.map(Spanned::into_inner),
     })
 }

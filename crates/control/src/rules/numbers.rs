@@ -1,10 +1,15 @@
 //! Whole numbers of a rules file, within bounds that an error names.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
+use toml::Spanned;
+
+use super::RulesError;
+use super::fault::Fault;
 
 /// The most shards of a rule. A gather sends one request to every shard and pays at least half a
 /// read unit for each, so a page over 1,000 shards costs 500 units before it returns anything.
@@ -19,6 +24,21 @@ pub(crate) struct PartNumber(#[schemars(range(min = 0, max = 1023))] pub u16);
 
 /// A sort key has at most 1,024 bytes, so at most 1,025 parts; the last of them would be empty.
 const MAX_PART: u16 = 1_023;
+
+/// How old an answer may be that is given again, in milliseconds.
+const AGES: RangeInclusive<u16> = 1..=10_000;
+
+/// How old an answer may be that is given again.
+pub(super) fn max_age(age: &Spanned<u16>, fault: Fault<'_>) -> Result<u16, RulesError> {
+    let (least, most) = (AGES.start(), AGES.end());
+    match *age.get_ref() {
+        millis if AGES.contains(&millis) => Ok(millis),
+        other => {
+            let problem = format!("expected a number of milliseconds from {least} to {most}, found {other}");
+            Err(fault(age.span(), problem))
+        }
+    }
+}
 
 /// A whole number within bounds, with errors that name the bounds.
 struct Whole {

@@ -2,17 +2,13 @@
 //!
 //! Not here: how calls become one (`heatsink_gateway`).
 
-use std::ops::RangeInclusive;
-
 use toml::Spanned;
 
 use super::RulesError;
 use super::fault::Fault;
 use super::file::{self, ConsistencyName, HashName, StrategyName};
+use super::numbers::max_age;
 use super::rule::SharedCalls;
-
-/// How old an answer may be, in milliseconds.
-const AGES: RangeInclusive<u16> = 1..=10_000;
 
 /// Those of a rule.
 pub(super) fn of(raw: &file::Rule, fault: Fault<'_>) -> Result<SharedCalls, RulesError> {
@@ -63,16 +59,4 @@ pub(super) fn of(raw: &file::Rule, fault: Fault<'_>) -> Result<SharedCalls, Rule
         coalesce: says(&raw.coalesce) || cache_max_age_ms.is_some(),
         cache_max_age_ms,
     })
-}
-
-/// How old an answer may be that is given again.
-pub(super) fn max_age(age: &Spanned<u16>, fault: Fault<'_>) -> Result<u16, RulesError> {
-    let (least, most) = (AGES.start(), AGES.end());
-    match *age.get_ref() {
-        millis if AGES.contains(&millis) => Ok(millis),
-        other => {
-            let problem = format!("expected a number of milliseconds from {least} to {most}, found {other}");
-            Err(fault(age.span(), problem))
-        }
-    }
 }

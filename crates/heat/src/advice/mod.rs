@@ -25,16 +25,11 @@ pub use limits::{NEAR, THROTTLED};
 pub use observed::Observed;
 pub use split::Split;
 pub use spread::Spread;
-use words::percent;
+use words::{CACHE, COMBINE, percent};
 pub(crate) use words::{load, of};
 
 /// Read units on demand in us-east-1: $0.125 a million (AWS, "Pricing for On-Demand Capacity").
 const DOLLARS_PER_READ_UNIT: f64 = 0.125e-6;
-
-/// The line of a rule by which a gateway answers a read again for a tenth of a second.
-const CACHE: &str = "cache_max_age_ms = 100";
-/// The line of a rule by which writes of an item that come while one is under way go as one.
-const COMBINE: &str = "combine = true";
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

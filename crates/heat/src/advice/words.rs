@@ -3,8 +3,12 @@
 use super::finding::Finding;
 use super::limits::THROTTLED;
 use super::observed::Observed;
-use super::{CACHE, COMBINE};
 use crate::{PARTITION_READS, PARTITION_WRITES};
+
+/// The line of a rule by which a gateway answers a read again for a tenth of a second.
+pub(super) const CACHE: &str = "cache_max_age_ms = 100";
+/// The line of a rule by which writes of an item that come while one is under way go as one.
+pub(super) const COMBINE: &str = "combine = true";
 
 /// What the key takes of a partition.
 pub(crate) fn load(subject: &str, seen: &Observed) -> String {
@@ -66,7 +70,7 @@ pub(crate) fn of(finding: Finding, seen: &Observed) -> String {
 pub(super) fn cached(units: f64) -> String {
     format!(
         "With `{CACHE}` in its rule a gateway answers them from memory, and asks for each of them at most ten times a second, for {:.0} \
-         units",
+         units, and again after each write of the key",
         units * 10.0
     )
 }
