@@ -23,6 +23,7 @@ mod online;
 mod recreated;
 mod stall;
 mod table_online;
+mod table_turned;
 mod together;
 mod town;
 mod value;

@@ -192,7 +192,7 @@ fn unless_unknown(answer: Result<Json, Error>) -> Result<Json, Option<Error>> {
     })
 }
 
-fn rules(shards: u16) -> Rules {
+pub(super) fn rules(shards: u16) -> Rules {
     let rule = match shards {
         1 => "rule = []".to_owned(),
         _ => format!("rule = [{{ table = \"Scores\", strategy = \"calculated\", shards = {shards} }}]"),
@@ -200,7 +200,7 @@ fn rules(shards: u16) -> Rules {
     Rules::read("rules", &RULES.replace("rule = []", &rule)).unwrap()
 }
 
-async fn run(
+pub(super) async fn run(
     store: Arc<dyn Store>,
     shards: u16,
     up_to: u8,

@@ -1,6 +1,6 @@
 //! All keys of the table get other layouts while clients use them and make new ones: whole, so many
 //! shards, so many others, whole. Runs of `heatsink adopt` are killed and stopped at any of their
-//! calls, two at once; so are gateways.
+//! calls, two at once, and turned round; so are gateways.
 //!
 //! Calls land within the bounds here, as in `reshard`: that is what the protocol assumes.
 
@@ -54,6 +54,8 @@ struct Stage {
     turning: Cell<bool>,
     /// The turn that was begun last. Another one is refused until it has ended.
     asked: Cell<u16>,
+    /// What the table had before.
+    before: Cell<u16>,
 }
 
 /// Plays a seed.
@@ -138,6 +140,7 @@ impl Stage {
             busy: Cell::new(0),
             turning: Cell::new(true),
             asked: Cell::new(1),
+            before: Cell::new(1),
             world,
         };
         (stage, weather)
@@ -220,7 +223,7 @@ impl Stage {
                 let mut run = |rng: &mut Rng| {
                     let befalls = unlucky > 0 && rng.u32(0..4) > 0;
                     unlucky = unlucky.saturating_sub(1);
-                    self.run(*shards, befalls.then(|| mishap(rng)))
+                    self.run(self.asked.get(), befalls.then(|| mishap(rng)))
                 };
                 let (first, second) = (run(&mut rng), rng.u32(0..4) == 0);
                 let done = if second && self.mishaps {
@@ -237,7 +240,13 @@ impl Stage {
                 };
                 ended |= done;
                 if done {
+                    self.before.set(self.asked.get());
                     break;
+                }
+                // Somebody takes it back on the way.
+                if self.mishaps && rng.u32(0..4) == 0 {
+                    let other = if self.asked.get() == *shards { self.before.get() } else { *shards };
+                    self.asked.set(other);
                 }
                 world.clock.sleep(up_to(&mut rng, seconds(3))).await;
             }
@@ -263,6 +272,12 @@ impl Stage {
                 Some(Ok(())) => return self.judge_keys(last).await,
                 Some(Err(error)) => why = error.to_string(),
                 None => {}
+            }
+            // What leads elsewhere ends first.
+            if why.contains("End that first") {
+                for shards in self.turns.iter().copied().chain([self.before.get()]) {
+                    world.turn(shards, None).await;
+                }
             }
             world.clock.sleep(seconds(10)).await;
         }

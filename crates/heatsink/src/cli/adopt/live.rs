@@ -80,7 +80,7 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
         ],
     };
     let document = json!({
-        "table": args.table, "live": true, "done": ended, "keys": keys, "moved": moved, "seconds": seconds, "layouts": live.layouts(),
+        "table": args.table, "live": true, "done": ended, "keys": keys, "moved": moved, "seconds": seconds, "layouts": live.layouts(), "kept": live.kept(),
         "next_steps": next_steps,
     });
     say(args.output, &document, &told(&live, ended, keys, moved, seconds, up_to))?;
@@ -131,8 +131,12 @@ fn told(live: &LiveAdoption, ended: bool, keys: usize, moved: u64, seconds: u64,
     let table = live.table();
     match ended {
         true => format!(
-            "table {table}: all keys have these layouts: {}. {keys} keys moved, {moved} items of them, in {seconds} s{}",
+            "table {table}: all keys have these layouts: {}{}. {keys} keys moved, {moved} items of them, in {seconds} s{}",
             live.layouts(),
+            match live.kept() {
+                0 => String::new(),
+                kept => format!(", but for {kept} that keep layouts of their own"),
+            },
             if live.is_back_but_for_indexes() {
                 ". Keys of its indexes are still spread: run this again to bring them back"
             } else {

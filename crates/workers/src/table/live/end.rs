@@ -23,7 +23,9 @@ impl LiveAdoption {
         loop {
             let known = self.on_record()?.clone();
             let mut keys = self.registry.all_key_records(&known).await?;
+            let all = keys.len();
             keys.retain(&needless);
+            self.kept = all - keys.len();
             // Gateways read all of them once more only when all is taken off.
             match self.registry.forget_keys(&known, &keys).await? {
                 Some(forgotten) => {

@@ -34,7 +34,12 @@ impl LiveAdoption {
             let subject = Subject { index: None, key: &wish.key, key_type: schema.key.partition.key_type };
             let request = Request { layout: wish.layout, ..request.clone() };
             let table = (&*schema.id, &*schema.name);
-            let report = here.take_up((table, subject), request, Arc::clone(progress)).await?;
+            let take_up = || here.take_up((table, subject), request.clone(), Arc::clone(progress));
+            let report = match take_up().await {
+                // What an adoption had asked for that was turned round has ended so.
+                Err(WorkerError::Cancelled(_)) => take_up().await?,
+                report => report?,
+            };
             progress.passed(report.moved);
             Ok(report.moved)
         };

@@ -54,6 +54,12 @@ impl Layouts {
             Some(KeyRecord { moves: Some(moves), .. }) if same(&moves.to, &after) => {
                 return Some(wanted(&after));
             }
+            // A run whose adoption was turned round moved it back there.
+            Some(KeyRecord { moves: Some(moves), .. })
+                if same(&moves.to, &self.before(key, key_type)) && !same(&moves.to, &after) =>
+            {
+                return Some(wanted(&after));
+            }
             // Somebody moves it elsewhere.
             Some(KeyRecord { moves: Some(_), .. }) => return None,
             Some(record) => record.layout.clone(),

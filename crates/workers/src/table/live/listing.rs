@@ -76,6 +76,8 @@ impl LiveAdoption {
     pub(super) async fn list(&mut self) -> Result<Vec<KeyWish>, WorkerError> {
         self.refresh().await?;
         let layouts = self.all_layouts()?;
+        self.take_back_former(&layouts).await?;
+        self.refresh().await?;
         let (record, _) = self.change()?;
         let key_type = self.described.schema.key.partition.key_type;
         let records = self.registry.all_key_records(record).await?;

@@ -6,12 +6,14 @@
 //! with the phase on record.
 //!
 //! - `prepare`: whether a table can be adopted so. `listing`: which keys it has, and which of them
-//!   have to move. `write`: what is put on record. `end`: what is taken off it.
+//!   have to move. `former`: what a run before it asked for. `write`: what is put on record. `end`:
+//!   what is taken off it.
 //!
 //! Not here: moving a key (`key`), adopting a table while nobody uses it (`adoption`), keys of
 //! indexes (`index_migration`), the command line.
 
 mod end;
+mod former;
 mod here;
 mod layouts;
 mod listing;
@@ -45,6 +47,7 @@ pub struct LiveAdoption {
     up_to: u8,
     coordinator: TableCoordinator,
     listed: Vec<KeyWish>,
+    kept: usize,
 }
 
 /// What came of a run.
@@ -126,6 +129,11 @@ impl LiveAdoption {
             true => "every key under its own name".to_owned(),
             false => self.to.to_string(),
         }
+    }
+
+    /// How many keys have layouts of their own, which they keep, once all is done.
+    pub fn kept(&self) -> usize {
+        self.kept
     }
 
     /// Whether its own keys are whole, and keys of its indexes are spread by rules.

@@ -125,6 +125,7 @@ impl LiveAdoption {
                 up_to,
                 coordinator,
                 listed: Vec::new(),
+                kept: 0,
             };
             Ok(PreparedLive::Live(Box::new(live)))
         }
@@ -219,17 +220,18 @@ fn can_turn_round(
     if from.own() == *to && change.phase != TablePhase::Turn {
         return Ok(());
     }
-    let again = match leads_to.is_empty() {
+    let by = |layouts: &TableLayouts| match layouts.own().is_empty() {
         true => format!("`heatsink adopt {table} --back`"),
         false => format!("`heatsink adopt {table}` with the rules that say so"),
     };
+    let again = by(&leads_to);
     usage(format!(
         "All keys of table {table} are being given other layouts ({}). End that first: {again} goes on with it{}",
         if leads_to.is_empty() { "every key under its own name".to_owned() } else { leads_to.to_string() },
         if change.phase == TablePhase::Turn {
-            ". Then this is possible"
+            ". Then this is possible".to_owned()
         } else {
-            "; or take it back, to where the keys came from"
+            format!("; or take it back, to where the keys came from: {}", by(&from))
         },
     ))
 }
