@@ -224,14 +224,14 @@ fn can_turn_round(
         true => format!("`heatsink adopt {table} --back`"),
         false => format!("`heatsink adopt {table}` with the rules that say so"),
     };
-    let again = by(&leads_to);
+    let again = by(leads_to);
     usage(format!(
         "All keys of table {table} are being given other layouts ({}). End that first: {again} goes on with it{}",
         if leads_to.is_empty() { "every key under its own name".to_owned() } else { leads_to.to_string() },
         if change.phase == TablePhase::Turn {
             ". Then this is possible".to_owned()
         } else {
-            format!("; or take it back, to where the keys came from: {}", by(&from))
+            format!("; or take it back, to where the keys came from: {}", by(from))
         },
     ))
 }
