@@ -5,6 +5,7 @@
 
 use heatsink_heat::advice::{Action, Diagnosis, Observed, Spread, diagnose};
 use heatsink_heat::{Asked, DEFAULT_RISK, advise, assess, units_per_write};
+use heatsink_layout::MOST_RANGES;
 use heatsink_simulate::numbers::{grouped, percent};
 use heatsink_simulate::scenario::{Loaded, MAX_RATE};
 use heatsink_simulate::{Report, Run};
@@ -19,9 +20,6 @@ use crate::screen;
 
 /// Days of a month, as prices are told.
 const DAYS: f64 = 730.0 / 24.0;
-
-/// The most ranges of one key.
-const MOST_RANGES: u16 = 64;
 
 /// What `plan` takes.
 #[derive(Debug, clap::Args)]

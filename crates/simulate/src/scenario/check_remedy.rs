@@ -1,12 +1,11 @@
 //! Checks a remedy: whether its fields fit its kind, and whether the scenario has what it acts on.
 
+use heatsink_layout::MOST_RANGES;
+
 use super::file::{Consistency, ModeName, Operation, Page, Scenario, Sort, Workload};
 use super::found::{Found, fault};
 use super::remedy::{Kind, Remedy};
 use super::values::Length;
-
-/// The most ranges of one key (docs/develop/decisions/0034-ranges.md).
-const MOST_RANGES: u64 = 64;
 
 /// The longest age of an answer that a rule may allow.
 const MOST_AGE: Length = Length::seconds(10);
@@ -58,7 +57,7 @@ pub(super) fn remedy(remedy: &Remedy, scenario: &Scenario) -> Found {
         K::Range if remedy.shards.is_none() => {
             fault("kind", "needs shards: how many ranges for each logical key")
         }
-        K::Range if remedy.shards.is_some_and(|ranges| ranges.0 > MOST_RANGES) => {
+        K::Range if remedy.shards.is_some_and(|ranges| ranges.0 > u64::from(MOST_RANGES)) => {
             fault("shards", format!("expected at most {MOST_RANGES} ranges"))
         }
         K::Range if !any(has_sort_keys) => fault(
