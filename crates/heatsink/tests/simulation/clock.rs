@@ -11,6 +11,16 @@ use futures::channel::oneshot;
 use futures::future::BoxFuture;
 use heatsink_env::{Env, MonotonicInstant};
 
+/// So many seconds.
+pub const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A time of at most so long.
+pub fn up_to(rng: &mut Rng, most: Duration) -> Duration {
+    Duration::from_micros(rng.u64(0..=most.as_micros() as u64))
+}
+
 /// What happens at a moment.
 pub type Event = Box<dyn FnOnce() + Send>;
 

@@ -21,6 +21,7 @@ use heatsink_layout::{By, Hash, Layout, SortKey, SplitPoints, Strategy};
 use heatsink_workers::{Progress, ReshardReport, WorkerError};
 
 use crate::client::{EXPIRING, PATIENCE, Reply, partition_of};
+use crate::clock::{seconds, up_to};
 use crate::network::{self, Weather};
 use crate::stories::{Played, play_with};
 use crate::table::OWN;
@@ -117,14 +118,6 @@ pub fn play(seed: u64) -> Played {
     play_with(&world, async move { stage.script().await })
 }
 
-pub fn up_to(rng: &mut Rng, most: Duration) -> Duration {
-    Duration::from_micros(rng.u64(0..=most.as_micros() as u64))
-}
-
-const fn seconds(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
 impl Stage {
     fn draw(world: Rc<World>, seed: u64) -> Stage {
         let mut rng = Rng::with_seed(seed.wrapping_add(0x5e_5ade));
@@ -135,21 +128,10 @@ impl Stage {
             true => format!("{OWN}{combines}{FENCE}"),
             false => format!("rule = []\n{FENCE}"),
         };
-        let latest = Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)]);
+        let latest = network::latest(&mut rng);
         let spared = rng.bool();
-        let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };
-        let weather = Weather {
-            late: one_in(&[3, 6, 20]),
-            latest,
-            punctual: [network::PAST, "run"][usize::from(spared)],
-            lost: one_in(&[30, 100]),
-            throttled: one_in(&[10, 40]),
-            twice: one_in(&[5, 20]),
-            split: one_in(&[2, 10]),
-            torn: one_in(&[2, 6]),
-            stale: Duration::ZERO,
-            patience: if rng.bool() { seconds(3) } else { network::PATIENCE },
-        };
+        let punctual = [network::PAST, "run"][usize::from(spared)];
+        let weather = Weather { punctual, ..Weather::within_bounds(&mut rng, latest) };
         for _ in 0..[1, 2, 2, 3][rng.usize(..4)] {
             world.add_gateway(&rules);
         }

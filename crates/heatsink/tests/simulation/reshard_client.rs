@@ -15,7 +15,8 @@ use serde_json::{Value as Json, json};
 
 use crate::TABLE;
 use crate::client::{LABELS, PATIENCE, body, key, partition_of};
-use crate::reshard::{Stage, up_to};
+use crate::clock::up_to;
+use crate::reshard::Stage;
 use crate::walk::Walk;
 use crate::world::{World, name};
 

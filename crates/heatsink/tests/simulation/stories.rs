@@ -13,6 +13,7 @@ use heatsink_history::{Operation, Value};
 use heatsink_workers::{Direction, WorkerError};
 
 use crate::client::PATIENCE;
+use crate::clock::{seconds, up_to};
 use crate::counters::Counters;
 use crate::network::{self, Weather};
 use crate::table::{BY_STATUS, DAYS, OWN, VOTES};
@@ -118,14 +119,6 @@ struct Stage {
     busy: Cell<u64>,
     /// An adoption that the weather let come to no end.
     unfinished: RefCell<Option<(String, Direction)>>,
-}
-
-fn up_to(rng: &mut Rng, most: Duration) -> Duration {
-    Duration::from_micros(rng.u64(0..=most.as_micros() as u64))
-}
-
-const fn seconds(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
 }
 
 impl Stage {

@@ -24,8 +24,9 @@ use serde_json::json;
 
 use crate::TABLE;
 use crate::client::PATIENCE;
+use crate::clock::{seconds, up_to};
 use crate::network::{self, Weather};
-use crate::reshard::{FENCE, Mishap, mishap, up_to};
+use crate::reshard::{FENCE, Mishap, mishap};
 use crate::stories::{Played, play_with};
 use crate::world::{World, name};
 
@@ -65,10 +66,6 @@ pub fn play(seed: u64) -> Played {
     play_with(&world, async move { stage.script(weather).await })
 }
 
-const fn seconds(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
 /// The rules of a table whose keys have so many shards.
 fn rules(shards: u16) -> String {
     match shards {
@@ -104,20 +101,8 @@ pub async fn turn(store: Arc<dyn Store>, env: Arc<dyn Env>, shards: u16) -> Resu
 impl Stage {
     fn draw(world: Rc<World>, seed: u64) -> (Stage, Weather) {
         let mut rng = Rng::with_seed(seed.wrapping_add(0x0007_a61e));
-        let latest = Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)]);
-        let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };
-        let weather = Weather {
-            late: one_in(&[3, 6, 20]),
-            latest,
-            punctual: network::PAST,
-            lost: one_in(&[30, 100]),
-            throttled: one_in(&[10, 40]),
-            twice: one_in(&[5, 20]),
-            split: one_in(&[2, 10]),
-            torn: one_in(&[2, 6]),
-            stale: Duration::ZERO,
-            patience: if rng.bool() { seconds(3) } else { network::PATIENCE },
-        };
+        let latest = network::latest(&mut rng);
+        let weather = Weather::within_bounds(&mut rng, latest);
         for _ in 0..[1, 2, 2, 3][rng.usize(..4)] {
             world.add_gateway(&rules(1));
         }

@@ -20,9 +20,10 @@ use heatsink_dynamo::Outcome;
 use heatsink_workers::{ReshardReport, WorkerError};
 
 use crate::client::PATIENCE;
+use crate::clock::{seconds, up_to};
 use crate::counters::Counters;
 use crate::network::{self, Weather};
-use crate::reshard::{FENCE, Mishap, Phases, mishap, up_to};
+use crate::reshard::{FENCE, Mishap, Phases, mishap};
 use crate::stories::{Played, play_with};
 use crate::table::VOTES;
 use crate::widening_client::How;
@@ -68,10 +69,6 @@ pub fn counter(shards: u16) -> WantedLayout {
     WantedLayout { counter: Some(vec!["n".to_owned()]), ..shards.into() }
 }
 
-const fn seconds(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
 impl Stage {
     fn draw(world: Rc<World>, seed: u64) -> (Stage, Weather) {
         let mut rng = Rng::with_seed(seed.wrapping_add(0xc0_47e5));
@@ -83,20 +80,8 @@ impl Stage {
             (false, false) => "rule = []\n",
         };
         let rules = format!("{rule}{FENCE}");
-        let latest = Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)]);
-        let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };
-        let weather = Weather {
-            late: one_in(&[3, 6, 20]),
-            latest,
-            punctual: network::PAST,
-            lost: one_in(&[30, 100]),
-            throttled: one_in(&[10, 40]),
-            twice: one_in(&[5, 20]),
-            split: one_in(&[2, 10]),
-            torn: one_in(&[2, 6]),
-            stale: Duration::ZERO,
-            patience: if rng.bool() { seconds(3) } else { network::PATIENCE },
-        };
+        let latest = network::latest(&mut rng);
+        let weather = Weather::within_bounds(&mut rng, latest);
         for _ in 0..[1, 2, 2, 3][rng.usize(..4)] {
             world.add_gateway(&rules);
         }

@@ -30,7 +30,7 @@ use link::Link;
 use planned::{Awaited, Planned, Requests};
 use weather::{NEVER, QUICK};
 
-pub use weather::{Fate, Lost, PAST, PATIENCE, Weather};
+pub use weather::{Fate, Lost, PAST, PATIENCE, Weather, latest};
 
 use crate::TABLE;
 use crate::clock::{Clock, ProcessEnv};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
 use heatsink_dynamo::Error;
 
 /// How long a process waits for an answer, as an upstream's default is.
@@ -55,6 +56,30 @@ impl Default for Weather {
             patience: PATIENCE,
         }
     }
+}
+
+impl Weather {
+    /// Bad weather in which calls land within the bounds of [`FENCE`](crate::reshard::FENCE), as the
+    /// protocol of moves assumes: what is late comes up to `latest` late.
+    pub fn within_bounds(rng: &mut Rng, latest: Duration) -> Self {
+        let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };
+        Weather {
+            late: one_in(&[3, 6, 20]),
+            latest,
+            lost: one_in(&[30, 100]),
+            throttled: one_in(&[10, 40]),
+            twice: one_in(&[5, 20]),
+            split: one_in(&[2, 10]),
+            torn: one_in(&[2, 6]),
+            patience: if rng.bool() { Duration::from_secs(3) } else { PATIENCE },
+            ..Weather::default()
+        }
+    }
+}
+
+/// How late a call may be within those bounds.
+pub fn latest(rng: &mut Rng) -> Duration {
+    Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)])
 }
 
 /// What becomes of one request.
