@@ -63,6 +63,16 @@ impl TableCoordinator {
         TableCoordinator { phase, next, rules }
     }
 
+    /// One that turns a change round which has come so far. Before TURN nothing lies as the change
+    /// would have it, but for keys that an earlier one had moved there: it goes to REST at once, as the
+    /// end of a change that came from there.
+    pub fn turning_round(phase: TablePhase, rules: Rules) -> Self {
+        match phase.has_turned() {
+            true => TableCoordinator::new(None, rules),
+            false => TableCoordinator { phase: None, next: TableDo::Write(TablePhase::Rest), rules },
+        }
+    }
+
     /// What to do.
     pub fn next(&self) -> TableDo {
         self.next

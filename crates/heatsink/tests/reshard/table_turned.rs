@@ -3,14 +3,18 @@
 //!
 //! Not here: tables that turn under clients (`table_online`).
 
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use futures::channel::oneshot;
 use futures::executor::block_on;
+use futures::future::select;
 use heatsink_control::reshard_intent::{Request, ReshardIntent};
 use heatsink_dynamo::Operation;
 use heatsink_env::RealEnv;
-use heatsink_workers::{Direction, LiveAdoption, LiveNext, PreparedLive, Unwatched, WorkerError};
+use heatsink_layout::TablePhase;
+use heatsink_workers::{Direction, LiveAdoption, LiveNext, PreparedLive, Progress, Unwatched, WorkerError};
 use serde_json::json;
 
 use crate::table_online::{rules, run};
@@ -31,13 +35,39 @@ fn filled() -> Arc<Town> {
     town
 }
 
-/// A command that asks gateways to move the keys, and is killed then.
-async fn asks_and_dies(town: Arc<Town>, shards: u16) {
+async fn prepared(town: &Town, shards: u16) -> Box<LiveAdoption> {
     let (store, env) = (town.raw.clone(), Arc::new(RealEnv));
     let rules = rules(shards);
     let direction = if shards == 1 { Direction::Back } else { Direction::Adopt };
-    let prepared = LiveAdoption::prepare(store, env, &rules, ("Scores", direction), 100, false).await;
-    let Ok(PreparedLive::Live(mut live)) = prepared else { panic!("not live") };
+    match LiveAdoption::prepare(store, env, &rules, ("Scores", direction), 100, false).await {
+        Ok(PreparedLive::Live(live)) => live,
+        _ => panic!("not live"),
+    }
+}
+
+/// Tells once a phase is on record.
+struct At(TablePhase, Mutex<Option<oneshot::Sender<()>>>);
+
+impl Progress for At {
+    fn table(&self, phase: TablePhase) {
+        if let Some(tell) = self.1.lock().unwrap().take_if(|_| phase == self.0) {
+            tell.send(()).unwrap();
+        }
+    }
+}
+
+/// A command that is killed once that phase is on record.
+async fn comes_to(town: Arc<Town>, shards: u16, phase: TablePhase) {
+    let mut live = prepared(&town, shards).await;
+    let (tell, told) = oneshot::channel();
+    let at = At(phase, Mutex::new(Some(tell)));
+    drop(select(pin!(live.next(&at)), told).await);
+    assert!(at.1.lock().unwrap().is_none(), "it does not come to {phase:?}");
+}
+
+/// A command that asks gateways to move the keys, and is killed then.
+async fn asks_and_dies(town: Arc<Town>, shards: u16) {
+    let mut live = prepared(&town, shards).await;
     let LiveNext::Move(wishes) = live.next(&Unwatched).await.unwrap() else { panic!("nothing moves") };
     assert_eq!(wishes.len(), KEYS);
     let registry = town.registry();
@@ -96,5 +126,21 @@ fn what_was_asked_for_before_does_not_go_on_afterwards() {
                 town.scanned().iter().filter(|item| item["pk"]["S"].as_str().unwrap().contains("#~")).count();
             assert_eq!(physical, 0, "carried: {carried}");
         }
+    }
+}
+
+#[test]
+fn who_turns_round_twice_leaves_no_key_where_it_was() {
+    for phase in [TablePhase::Enter, TablePhase::Prepare, TablePhase::Hold] {
+        let town = filled();
+        turned(&town, 4);
+        // Every key still has its shards, and is about to come back.
+        block_on(town.runtime.spawn(asks_and_dies(Arc::clone(&town), 1))).unwrap();
+        block_on(town.runtime.spawn(comes_to(Arc::clone(&town), 4, phase))).unwrap();
+        turned(&town, 1);
+        let physical =
+            town.scanned().iter().filter(|item| item["pk"]["S"].as_str().unwrap().contains("#~")).count();
+        assert_eq!(physical, 0, "{phase:?}");
+        assert!(block_on(town.registry().named("Scores")).unwrap().is_empty(), "{phase:?}");
     }
 }

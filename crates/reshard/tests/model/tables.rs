@@ -19,7 +19,7 @@ const LATE: usize = 2;
 struct Config {
     scripts: Vec<Script>,
     deaths: u8,
-    /// How often the change may be turned round once the table has turned.
+    /// How often the change may be turned round: but for TURN at any moment.
     turns: u8,
     rules: Rules,
 }
@@ -305,11 +305,12 @@ impl Model for Search {
             Action::Coordinate => next.coordinate()?,
             Action::TakeOver => next.take_over(config)?,
             Action::TurnRound => {
-                if next.leg >= config.turns || next.head.phase != Some(TablePhase::Rest) {
+                let phase = next.head.phase.filter(|phase| *phase != TablePhase::Turn)?;
+                if next.leg >= config.turns || next.leg != next.head.leg {
                     return None;
                 }
                 next.leg += 1;
-                next.coordinator = TableCoordinator::new(None, config.rules);
+                next.coordinator = TableCoordinator::turning_round(phase, config.rules);
             }
             Action::Acknowledge(number) => {
                 let gateway = &mut next.gateways[number];

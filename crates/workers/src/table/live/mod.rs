@@ -26,7 +26,7 @@ use futures::future::BoxFuture;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{Awaits, Changer, Record, State, TableChange, TableLayouts};
-use heatsink_reshard::{Rules, TableCoordinator, TableDo, TablePhase, TableSeen};
+use heatsink_reshard::{TableCoordinator, TableDo, TablePhase, TableSeen};
 
 pub use self::layouts::KeyWish;
 use self::layouts::{Layouts, percent};
@@ -177,9 +177,5 @@ impl LiveAdoption {
         let (record, change) = self.change()?;
         let (from, to) = change.from_and_to(&record.layouts);
         Ok(Layouts { from: from.own(), to: to.own() })
-    }
-
-    fn coordinator(phase: Option<TablePhase>) -> TableCoordinator {
-        TableCoordinator::new(phase, Rules::ALL)
     }
 }

@@ -12,7 +12,7 @@ use heatsink_control::{
 };
 use heatsink_env::Env;
 use heatsink_layout::{Layout, Strategy};
-use heatsink_reshard::TablePhase;
+use heatsink_reshard::{Rules as ProtocolRules, TableCoordinator, TablePhase};
 use heatsink_store::Store;
 
 use super::LiveAdoption;
@@ -115,7 +115,10 @@ impl LiveAdoption {
                     older.join(", ")
                 ));
             }
-            let coordinator = LiveAdoption::coordinator(phase);
+            let coordinator = match change {
+                Some(change) if !goes_on => TableCoordinator::turning_round(change.phase, ProtocolRules::ALL),
+                _ => TableCoordinator::new(phase, ProtocolRules::ALL),
+            };
             let live = LiveAdoption {
                 registry,
                 changer,

@@ -28,7 +28,7 @@ impl LiveAdoption {
         let next = match (&self.record, phase) {
             (None, _) => return self.write_first().await,
             (Some(record), TablePhase::Enter) => {
-                Record { state: State::ChangingKeys(self.begun(record)), ..record.clone() }
+                Record { state: State::ChangingKeys(self.begun()), ..record.clone() }
             }
             (Some(record), phase) => {
                 let (_, change) = self.change()?;
@@ -64,20 +64,15 @@ impl LiveAdoption {
 
     async fn write_first(&mut self) -> Result<(), WorkerError> {
         let first = self.registry.first_record(&self.described, Default::default(), true);
-        let record = Record { state: State::ChangingKeys(self.begun(&first)), ..first };
+        let record = Record { state: State::ChangingKeys(self.begun()), ..first };
         begin(&self.registry, &record).await?;
         tag(&self.registry, &self.described).await;
         self.record = Some(record);
         Ok(())
     }
 
-    /// A change that begins. Where it turns another one round that has not turned the table, what was
-    /// entered for that counts for this one, too.
-    fn begun(&self, record: &Record) -> TableChange {
-        let run = match &record.state {
-            State::ChangingKeys(before) if !before.phase.has_turned() => before.run,
-            _ => self.registry.env().random(),
-        };
+    fn begun(&self) -> TableChange {
+        let run = self.registry.env().random();
         TableChange { phase: TablePhase::Enter, run, other: self.to.clone() }
     }
 
