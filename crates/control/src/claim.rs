@@ -338,6 +338,14 @@ async fn end_of(registry: &Registry, holder: &Json) -> Result<(), Error> {
     Ok(())
 }
 
+/// Ends the claim on a table, whoever has it: nothing that was sent under it lands any more.
+///
+/// # Errors
+/// The store's.
+pub async fn end_of_table(registry: &Registry, id: &str) -> Result<(), Error> {
+    end_of(registry, &of_table(id)).await
+}
+
 /// Ends the claims on a key and on its table, whoever has them: nothing that was sent under them
 /// lands any more. Who may take another one decides the key's record.
 ///

@@ -333,7 +333,7 @@ impl Fence {
             knows_steps: true,
             knows_values: true,
             knows_long_keys: true,
-            knows_keys_together: true,
+            knows_together: true,
             knows_slots: true,
             knows_numbers: true,
             knows_narrowing: true,

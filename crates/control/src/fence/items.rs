@@ -92,9 +92,9 @@ pub struct Gateway {
     /// Whether it knows keys that [stand by their hash](crate::registry_key) in the registry. Older
     /// builds refuse requests on tables that have some.
     pub knows_long_keys: bool,
-    /// Whether it knows that several keys of a table move at a time. Older builds wait for each
-    /// other.
-    pub knows_keys_together: bool,
+    /// Whether it knows that several keys of a table, and a value of an index, move at a time. Older
+    /// builds wait for each other.
+    pub knows_together: bool,
     /// Whether it knows keys whose shards have slots by name. Older builds refuse requests on tables
     /// that have some.
     pub knows_slots: bool,
@@ -141,7 +141,7 @@ impl Gateway {
             "steps": { "BOOL": self.knows_steps },
             "values": { "BOOL": self.knows_values },
             "long_keys": { "BOOL": self.knows_long_keys },
-            "keys_together": { "BOOL": self.knows_keys_together },
+            "together": { "BOOL": self.knows_together },
             "slots": { "BOOL": self.knows_slots },
             "numbers": { "BOOL": self.knows_numbers },
             "narrowing": { "BOOL": self.knows_narrowing },
@@ -189,7 +189,7 @@ impl Gateway {
                 knows_steps: flag("steps"),
                 knows_values: flag("values"),
                 knows_long_keys: flag("long_keys"),
-                knows_keys_together: flag("keys_together"),
+                knows_together: flag("together"),
                 knows_slots: flag("slots"),
                 knows_numbers: flag("numbers"),
                 knows_narrowing: flag("narrowing"),
@@ -385,7 +385,7 @@ mod tests {
             knows_steps: true,
             knows_values: true,
             knows_long_keys: true,
-            knows_keys_together: true,
+            knows_together: true,
             knows_slots: true,
             knows_numbers: true,
             knows_narrowing: true,

@@ -29,8 +29,8 @@ const BINARIES: &[Value] = &[(b"b", 4, Some(1), &[]), (b"\x00\xff", 2, Some(3), 
 
 /// Values of worlds in which keys move beside them: items of all of them hold former forms.
 const BESIDE_STRINGS: &[Value] =
-    &[(b"t0", 3, None, &[1, 7]), (b"t1", 1, None, &[4]), (b"t2", 5, None, &[1, 2])];
-const BESIDE_BINARIES: &[Value] = &[(b"b", 4, None, &[1, 2]), (b"\x00\xff", 1, None, &[3])];
+    &[(b"t0", 3, Some(5), &[1, 7]), (b"t1", 1, Some(3), &[4]), (b"t2", 5, Some(1), &[1, 2])];
+const BESIDE_BINARIES: &[Value] = &[(b"b", 4, Some(6), &[1, 2]), (b"\x00\xff", 1, Some(2), &[3])];
 
 /// Whether values are on record under these rules.
 pub fn has(rules: &str) -> bool {
@@ -39,12 +39,17 @@ pub fn has(rules: &str) -> bool {
 
 /// Whether items hold former forms of them while keys of the table move.
 pub fn beside(rules: &str) -> bool {
-    rules.trim_end().ends_with("# keys move beside values")
+    rules.contains("# keys move beside values")
 }
 
 /// Whether they migrate meanwhile.
 pub fn migrate(rules: &str) -> bool {
-    rules.trim_end().ends_with("# values migrate")
+    rules.trim_end().ends_with("# values migrate") || migrate_beside(rules)
+}
+
+/// Whether they do, and keys of the table move: gateways write their new forms.
+fn migrate_beside(rules: &str) -> bool {
+    rules.trim_end().ends_with("# keys move beside values that migrate")
 }
 
 /// Puts the values on record that a table can have. `writes_new`: how far those have come that
@@ -52,6 +57,7 @@ pub fn migrate(rules: &str) -> bool {
 pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, writes_new: bool) {
     let (registry, record) = on_record(raw, table);
     let schema = block_on(registry.describe(table.name)).unwrap().unwrap().schema;
+    let writes_new = writes_new || migrate_beside(rules);
     let mut values: Vec<ValueLayout> = Vec::new();
     for index in &schema.indexes {
         let Ok(attribute) = attribute_to_spread(&index.name, &schema) else { continue };

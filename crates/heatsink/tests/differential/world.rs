@@ -244,6 +244,13 @@ pub const RESPREAD: &[&str] = &[
         { table = "*", keys = "t*", strategy = "calculated", shards = 2 },
     ]
     # keys move beside values"#,
+    r#"rule = []
+    # keys move beside values that migrate"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "calculated", shards = 5 },
+        { table = "*", keys = "t*", strategy = "calculated", shards = 2 },
+    ]
+    # keys move beside values that migrate"#,
 ];
 
 /// The same of worlds in which shards have slots by name.

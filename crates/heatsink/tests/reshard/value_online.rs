@@ -172,8 +172,8 @@ impl Town {
         found
     }
 
-    /// Every item of `open` is where the hash puts it for so many shards, every other item is as
-    /// its owner wrote it, and all are there.
+    /// Every item of `open` is where the hash puts it for so many shards, whatever shard of its own
+    /// key it lies in, every other item is as its owner wrote it, and all are there.
     fn assert_spread(&self, shards: u16, clients: &[Client], old: &[(&str, &str, usize)]) {
         let mut expected: BTreeMap<(String, String), Option<&str>> = BTreeMap::new();
         for client in clients {
@@ -191,7 +191,8 @@ impl Town {
         let mut seen = 0;
         for item in self.scanned() {
             let text = |name: &str| item[name]["S"].as_str().map(str::to_owned);
-            let (pk, sk, stored) = (text("pk").unwrap(), text("sk").unwrap(), text("status"));
+            let (physical, sk, stored) = (text("pk").unwrap(), text("sk").unwrap(), text("status"));
+            let pk = physical.split("#~").next().unwrap().to_owned();
             let status = expected[&(pk.clone(), sk.clone())];
             let length = u32::try_from(pk.len()).unwrap().to_be_bytes();
             let shard = hash::jump_xxh3(&[&length[..], pk.as_bytes(), sk.as_bytes()].concat(), shards);
@@ -345,34 +346,62 @@ impl Town {
 }
 
 #[test]
-fn a_key_and_values_of_one_table_wait_for_each_other_in_the_order_asked() {
+fn values_of_one_table_wait_for_each_other_in_the_order_asked() {
     let town = Town::indexed(RULES);
-    town.fill("game", 20);
     town.with_status("old", "open", 40);
     town.with_status("others", "done", 40);
     town.ask_for(value("open"), 3.into(), 0, u32::MAX);
-    town.ask("game", 3.into(), 1);
     town.ask_for(value("done"), 5.into(), 2, u32::MAX);
-    town.ask("late", 2.into(), 3);
     let _carried = town.carry();
-    let at = |(how, text): (EndedAs, String), ended: Option<u64>| {
+    let order = ["open", "done"].map(|of| {
+        let (how, text) = town.ended_for(value(of));
         assert_eq!(how, EndedAs::Moved, "{text}");
-        ended.unwrap()
-    };
-    let of_value =
-        |of| at(town.ended_for(value(of)), town.intent_for(value(of)).unwrap().ended.map(|one| one.at));
-    let of_key = |key| at(town.ended(key), town.intent(key).unwrap().ended.map(|one| one.at));
-    let order = [of_value("open"), of_key("game"), of_value("done"), of_key("late")];
-    assert!(order.windows(2).all(|two| two[0] <= two[1]), "{order:?}");
-    assert_eq!(
-        (town.spread("open"), town.shards("game"), town.spread("done"), town.shards("late")),
-        (3, 3, 5, 2)
-    );
-    assert_eq!(town.lies("game").values().sum::<usize>(), 20);
+        town.intent_for(value(of)).unwrap().ended.map(|one| one.at).unwrap()
+    });
+    assert!(order[0] <= order[1], "{order:?}");
+    assert_eq!((town.spread("open"), town.spread("done")), (3, 5));
 }
 
-/// Whatever is asked for, of a value and of a key beside it, paused, cancelled and killed, in any
-/// order: both end in what was wanted last, or where they were, with all of their items.
+/// What clients write has its new shards while the key's items are still on their way; the value's
+/// items follow once those have arrived.
+#[test]
+fn a_value_is_relieved_while_a_key_of_its_table_moves() {
+    for first in [true, false] {
+        let town = Town::indexed(RULES);
+        let over = Arc::new(AtomicBool::new(false));
+        let clients = clients(&town, &over);
+        // The key's items have that value, too.
+        town.with_status("old", "open", 200);
+        let key = || town.ask_at("old", 4.into(), 1, 40);
+        let _carried = town.carry();
+        if first {
+            key();
+            town.until("items in their new shards", || (town.lies("old").len() > 1).then_some(()));
+        }
+        town.ask_for(value("open"), 3.into(), 2, u32::MAX);
+        if !first {
+            let writes_new = |one: ValueLayout| one.migration.is_some_and(|migration| migration.writes_new);
+            town.until("the value's new form", || town.layout("open").filter(|one| writes_new(one.clone())));
+            key();
+        }
+        let relieved = town.until("the value's relief", || {
+            let layout = town.layout("open")?;
+            let writes_new = layout.migration.as_ref().is_none_or(|migration| migration.writes_new);
+            (writes_new && layout.extent() > 1).then(|| town.intent("old").unwrap().is_open())
+        });
+        assert!(relieved || !first, "the key had all of its items moved before");
+        for (how, text) in [town.ended("old"), town.ended_for(value("open"))] {
+            assert_eq!(how, EndedAs::Moved, "{text}");
+        }
+        over.store(true, Ordering::Relaxed);
+        let clients = joined(clients);
+        assert_eq!((town.spread("open"), town.shards("old")), (3, 4));
+        town.assert_spread(3, &clients, &[("old", "open", 200)]);
+    }
+}
+
+/// Whatever is asked for, of a value and of keys beside it, paused, cancelled and killed, in any
+/// order: all end in what was wanted last, or where they were, with all of their items.
 /// `HEATSINK_SEED` and `HEATSINK_SEEDS`: the first seed, and how many.
 #[test]
 fn the_value_ends_in_what_was_last_wanted_or_where_it_was() {
@@ -390,27 +419,33 @@ fn the_value_ends_in_what_was_last_wanted_or_where_it_was() {
         let dead = Arc::new(AtomicBool::new(false));
         let killed = killed(&town, seed, 90, &dead);
         let (mut was, mut wanted, mut asks, mut keys) = (1, 1, 0, 1);
+        let mut moved = BTreeMap::new();
         for at in 0..60 {
-            match rng.u32(..8) {
-                0 | 1 => {
-                    // As the command does: an open intent has to end first.
-                    if town.intent_for(value("open")).is_none_or(|intent| !intent.is_open()) {
-                        was = town.spread("open");
-                        wanted = rng.u16(1..6);
-                        asks += 1;
-                        town.ask_for(value("open"), wanted.into(), at, u32::MAX);
-                    }
+            match rng.u32(..10) {
+                // As the command does: an open intent has to end first.
+                0 | 1 if town.intent_for(value("open")).is_none_or(|intent| !intent.is_open()) => {
+                    was = town.spread("open");
+                    wanted = rng.u16(1..6);
+                    asks += 1;
+                    town.ask_for(value("open"), wanted.into(), at, u32::MAX);
                 }
                 2 => drop(town.change_for(value("open"), |intent| intent.paused = true)),
                 3 | 4 => drop(town.change_for(value("open"), |intent| intent.paused = false)),
-                5 => {
-                    if town.intent("game").is_none_or(|intent| !intent.is_open()) {
-                        keys = rng.u16(1..5);
-                        town.ask("game", keys.into(), at);
+                5 if town.intent("game").is_none_or(|intent| !intent.is_open()) => {
+                    keys = rng.u16(1..5);
+                    town.ask("game", keys.into(), at);
+                }
+                6 => drop(town.change_for(value("open"), |intent| intent.cancelled = true)),
+                7 | 8 => {
+                    // Their items have that value, or another one.
+                    let key = ["client-0", "client-1", "old"][rng.usize(..3)];
+                    if town.intent(key).is_none_or(|intent| !intent.is_open()) {
+                        let shards = rng.u16(1..5);
+                        moved.insert(key, shards);
+                        town.ask(key, shards.into(), at);
                     }
                 }
-                6 => {}
-                _ => drop(town.change_for(value("open"), |intent| intent.cancelled = true)),
+                _ => {}
             }
             town.pause(Duration::from_millis(rng.u64(..150)));
         }
@@ -419,10 +454,12 @@ fn the_value_ends_in_what_was_last_wanted_or_where_it_was() {
             None => Some(EndedAs::Moved),
             Some(intent) => intent.ended.map(|ended| ended.how),
         });
-        town.until("the end of the key", || match town.intent("game") {
-            None => Some(()),
-            Some(intent) => intent.ended.map(|_| ()),
-        });
+        for key in moved.keys().copied().chain(["game"]) {
+            town.until("the end of the key", || match town.intent(key) {
+                None => Some(()),
+                Some(intent) => intent.ended.map(|_| ()),
+            });
+        }
         dead.store(true, Ordering::Relaxed);
         let kills = killed.join().unwrap();
         let is = town.spread("open");
@@ -432,6 +469,9 @@ fn the_value_ends_in_what_was_last_wanted_or_where_it_was() {
         assert_eq!(is, if how == EndedAs::Cancelled { was } else { wanted }, "seed {seed}: {how:?}");
         assert!(town.layout("open").is_none_or(|layout| layout.migration.is_none()));
         assert_eq!(town.shards("game"), keys);
+        for (key, shards) in moved {
+            assert_eq!(town.shards(key), shards, "{key}");
+        }
         over.store(true, Ordering::Relaxed);
         let clients = joined(clients);
         assert_eq!(town.lies("game").values().sum::<usize>(), 20);

@@ -110,8 +110,7 @@ impl Reshard {
     /// see the items move. Changes nothing.
     ///
     /// # Errors
-    /// [`WorkerError::Usage`] with the reason why not, and what to do; [`WorkerError::Busy`] while a
-    /// value of an index of the table is rewritten.
+    /// [`WorkerError::Usage`] with the reason why not, and what to do.
     pub async fn prepare(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
@@ -122,9 +121,7 @@ impl Reshard {
         streams_confirmed: bool,
     ) -> Result<Self, WorkerError> {
         let context = TableContext::read(store, env, rules, table, streams_confirmed).await?;
-        let reshard = context.reshard(key, &wanted.into())?;
-        context.beside_keys()?;
-        Ok(reshard)
+        context.reshard(key, &wanted.into())
     }
 
     /// The same reshard, carried out within a gateway: it waits for the other ones as that gateway

@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, Either, select};
 use heatsink_control::claim::{self, Claim};
 use heatsink_control::reshard_intent::Steering;
 use heatsink_control::{Awaits, KeyRecord, Record, tags};
-use heatsink_layout::{Layout, Moving};
+use heatsink_layout::{Layout, Moving, Phase};
 use heatsink_reshard::{Coordinator, Do, Outcome, Rules, Seen, State};
 
 use crate::error::WorkerError;
@@ -130,9 +130,10 @@ impl Reshard {
         let first = self.first_record();
         let entry = self.registry.entry(&first.name).await?;
         let record = self.registry.create_unless_frozen(entry.as_ref(), &first).await?;
-        // Keys that begin beside each other all find no record.
+        // Keys, and a value of an index, that begin beside each other all find no record.
         let Record { version, created, keys, tally, .. } = record;
-        if record != (Record { version, created, keys, tally, ..first.clone() }) {
+        let values = record.values.clone();
+        if record != (Record { version, created, keys, tally, values, ..first.clone() }) {
             return Err(WorkerError::Busy(format!(
                 "Table {} was put on record by another process. Run this again",
                 first.name
@@ -293,6 +294,12 @@ impl Run<'_> {
             since: 0,
         };
         let before = self.record.clone().unwrap_or_else(whole);
+        // Whoever rewrites a value of an index, and claimed the table before this key began, knows no
+        // places to which it moves.
+        let goes_on = matches!(next.state, State::Moving { phase, .. } if phase > Phase::Reserve);
+        if goes_on && self.table.values.iter().any(|one| one.migration.is_some()) {
+            claim::end_of_table(registry, &self.table.id).await?;
+        }
         let to = protocol::write(&before, &self.to, &self.found, next, registry.env().unix_millis());
         let mut attempts = 0;
         loop {
@@ -307,13 +314,12 @@ impl Run<'_> {
             let found = registry.key_record(&self.table.id, &key.bytes, key.key_type()).await?;
             let table = registry.read(&self.table.id).await?;
             match table {
-                // Only another key's record was written, or nothing: the transaction met another
-                // one. A value of an index may be on its way since.
+                // Only another key's record was written, or a value of an index, or nothing: the
+                // transaction met another one.
                 Some(table)
                     if found == self.record
                         && table.state == self.table.state
                         && table.layouts == self.table.layouts
-                        && table.values == self.table.values
                         && attempts < ATTEMPTS =>
                 {
                     self.table = table;

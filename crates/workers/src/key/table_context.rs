@@ -272,39 +272,25 @@ impl TableContext {
         key_text(key, self.table.key.partition.key_type)
     }
 
-    /// Keys of a table move beside each other, and not beside a value of an index that is being
-    /// rewritten.
-    ///
-    /// # Errors
-    /// [`WorkerError::Busy`] that names it.
-    pub fn beside_keys(&self) -> Result<(), WorkerError> {
-        let values = self.recorded.iter().flat_map(|record| &record.values);
-        if let Some(value) = values.into_iter().find(|one| one.migration.is_some()) {
-            return Err(WorkerError::Busy(format!(
-                "The value {:?} of the index {} of table {2} is being resharded, and no key of the table moves meanwhile: let that end, or go on with it if \
-                 it was interrupted (`heatsink reshard status {2}`)",
-                key_text(&value.value, value.index.attribute.key_type),
-                value.index.name,
-                self.table.name
-            )));
-        }
-        Ok(())
-    }
-
     /// Beside gateways of builds that move one key of a table at a time, this one moves alone, too:
-    /// no other key moves, or may still have late requests of its last move.
+    /// no other key moves, or may still have late requests of its last move, and no value of an index
+    /// is rewritten.
     ///
     /// # Errors
     /// [`WorkerError::Busy`] that names what does.
     pub(crate) fn alone(&self, key: &[u8]) -> Result<(), WorkerError> {
-        self.beside_keys()?;
+        let values = self.recorded.iter().flat_map(|record| &record.values);
+        let value = values.into_iter().find(|one| one.migration.is_some());
+        let value = value.map(|one| {
+            let (text, index) = (key_text(&one.value, one.index.attribute.key_type), &one.index.name);
+            format!("value {text:?} of the index {index}")
+        });
         let other = self.records.iter().find(|one| one.key != key && (one.moves.is_some() || !one.settled));
-        match other {
+        match value.or_else(|| other.map(|one| format!("key {:?}", self.text(&one.key)))) {
             None => Ok(()),
             Some(other) => Err(WorkerError::Busy(format!(
-                "The key {:?} of table {} is being resharded, and a gateway of an older build is registered: until it is replaced one key of a table \
-                 moves at a time. `heatsink reshard status` says how far it is",
-                self.text(&other.key),
+                "The {other} of table {} is being resharded, and a gateway of an older build is registered: until it is replaced one change of a table \
+                 goes on at a time. `heatsink reshard status` says how far it is",
                 self.table.name
             ))),
         }

@@ -1,10 +1,9 @@
 //! Which intents a gateway takes: a plain function of what is on record, of what the gateway has
 //! seen of it, and of what it carries out already.
 //!
-//! Keys of a table move beside each other, and one gateway carries them all out, while it lives: so
-//! their steps become known together. A value of an index is rewritten while no key moves. Where a
-//! gateway of an older build is registered, one key of a table moves at a time. All in the order in
-//! which they were asked for. An intent that somebody carries out changes all the time; one that
+//! Keys of a table move beside each other, and beside one value of an index. One gateway carries them
+//! all out, while it lives: so their steps become known together. Where a gateway of an older build is
+//! registered, one of a table goes at a time. All in the order in which they were asked for. An intent that somebody carries out changes all the time; one that
 //! does not change has nobody. Every gateway tells that by its own clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -48,7 +47,7 @@ pub(super) struct Look<'a> {
     pub list: &'a [ReshardIntent],
     pub running: &'a Running,
     pub pace: &'a Pace,
-    /// Whether keys of a table move beside each other.
+    /// Whether what is asked for of a table goes beside each other.
     pub together: bool,
 }
 
@@ -122,8 +121,9 @@ fn next_of_table<'a>(
     // it.
     waiting.retain(|one| one.begun || one.cancelled || !one.paused);
     waiting.sort_by_key(|one| (!one.begun, one.request.asked, place(one)));
-    let goes_beside =
-        |one: &ReshardIntent, other: &ReshardIntent| together && one.index.is_none() && other.index.is_none();
+    let goes_beside = |one: &ReshardIntent, other: &ReshardIntent| {
+        together && (one.index.is_none() || other.index.is_none())
+    };
     let mut taken: Vec<&ReshardIntent> = Vec::new();
     for one in waiting {
         // What cannot go beside each other goes in its turn, and first what has begun.
@@ -131,9 +131,11 @@ fn next_of_table<'a>(
             place(other) == place(one) || goes_beside(one, other) || one.begun && !is_own(other)
         };
         let mut begun = intents.iter().filter(|other| other.begun || is_own(other));
-        let room = own + taken.len() < KEYS;
-        if !room || !begun.all(goes_with) || !taken.iter().all(|other| goes_beside(one, other)) {
+        if own + taken.len() >= KEYS {
             break;
+        }
+        if !begun.all(goes_with) || !taken.iter().all(|other| goes_beside(one, other)) {
+            continue;
         }
         let hindered = one.carrier.is_none() && one.progress.hindered.is_some();
         if !hindered || quiet(one) >= pace.tried_again {
@@ -241,18 +243,19 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_an_index_goes_by_itself_and_in_its_turn() {
-        let value = ReshardIntent { index: Some("i".to_owned()), ..intent("t", "v", 5) };
-        let list = [intent("t", "a", 1), intent("t", "b", 2), value.clone(), intent("t", "c", 9)];
-        assert_eq!(keys(&fresh(&list, &NOTHING, true)), [["a", "b"]]);
-        assert_eq!(keys(&fresh(&list[2..], &NOTHING, true)), [["v"]]);
-        let begun = [list[3].clone(), ReshardIntent { begun: true, ..value }];
-        assert_eq!(keys(&fresh(&begun, &NOTHING, true)), [["v"]]);
-        let running: Running = [(place(&begun[1]), false)].into();
-        assert!(fresh(&begun, &running, true).take.is_empty());
-        let running: Running = [(place(&list[0]), false)].into();
-        assert_eq!(keys(&fresh(&list, &running, true)), [["b"]]);
-        assert!(fresh(&[list[0].clone(), list[2].clone()], &running, true).take.is_empty());
+    fn one_value_of_an_index_goes_beside_keys_and_others_in_their_turn() {
+        let value = |name: &str, asked| {
+            let value = ReshardIntent { index: Some("i".to_owned()), ..intent("t", name, asked) };
+            (value.clone(), ReshardIntent { begun: true, ..value })
+        };
+        let ((v, _), (w, begun)) = (value("v", 5), value("w", 6));
+        let list = [intent("t", "a", 1), v.clone(), intent("t", "b", 5), w, intent("t", "c", 9)];
+        assert_eq!(keys(&fresh(&list, &NOTHING, true)), [["a", "b", "v", "c"]]);
+        assert_eq!(keys(&fresh(&list, &NOTHING, false)), [["a"]], "beside an older build");
+        let running: Running = [(place(&list[0]), false), (place(&v), false)].into();
+        assert_eq!(keys(&fresh(&list, &running, true)), [["b", "c"]]);
+        let list = [v, begun, list[0].clone()];
+        assert_eq!(keys(&fresh(&list, &NOTHING, true)), [["w", "a"]], "it has begun");
     }
 
     #[test]

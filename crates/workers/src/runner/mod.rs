@@ -190,7 +190,7 @@ impl Runner {
         if !any_table_has_several(intents) {
             return;
         }
-        match control.changer().gateways_without(|one| one.knows_keys_together).await {
+        match control.changer().gateways_without(|one| one.knows_together).await {
             Ok(older) => self.together.store(older.is_empty(), Ordering::Relaxed),
             Err(error) => tracing::debug!("the gateways cannot be listed: {error}"),
         }

@@ -74,7 +74,7 @@ impl Runner {
             shown.set_phase(None);
             return Ok(None);
         }
-        reshard.alone()?;
+        reshard.may_go(self.together.load(Ordering::Relaxed) || reshard.is_begun())?;
         let counting = reshard.counting(COUNTING);
         let options = ValueOptions {
             concurrency: AT_ONCE,
@@ -128,9 +128,8 @@ impl Runner {
             return Ok(None);
         }
         // Beside older builds two that have begun would wait for each other for ever.
-        match self.together.load(Ordering::Relaxed) || unsettled {
-            true => context.beside_keys()?,
-            false => context.alone(&intent.key)?,
+        if !self.together.load(Ordering::Relaxed) && !unsettled {
+            context.alone(&intent.key)?;
         }
         let counting = reshard.counting(COUNTING);
         let options = ReshardOptions { exclusive: self.host.is_alone(), rate: intent.request.rate };

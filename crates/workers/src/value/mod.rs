@@ -10,6 +10,11 @@
 //! - the value has its new shards. One that is back at a single shard leaves the record, where the
 //!   index holds all of its items.
 //!
+//! **Keys of the table may move meanwhile.** Their items come to other places in the form that they
+//! had, so items are rewritten only under a claim that is taken while no key moves, and that a key
+//! ends which moves on ([`end_of_table`](heatsink_control::claim::end_of_table)). Clients' hot writes
+//! have their new shards before.
+//!
 //! **An index lags behind its table.** Whether something is left in an old form is looked up again
 //! after an allowance for that, until nothing is found.
 //!
@@ -17,7 +22,7 @@
 //! run can be cancelled until MOVE begins.
 //!
 //! - [`prepare`](ValueReshard::prepare): whether a value can be resharded. `plan`: what that takes.
-//!   `run`: the steps. `rewrite`: the items.
+//!   `run`: the steps. `rewrite`: the items. `rest`: when.
 //!
 //! Not here: what gateways read and write meanwhile (`heatsink_layout::IndexKey`); who runs it
 //! (`heatsink_workers::Runner`, or a command).
@@ -39,6 +44,7 @@ use crate::items::walk::Walk;
 
 mod plan;
 mod prepare;
+mod rest;
 mod rewrite;
 mod run;
 
@@ -63,8 +69,8 @@ pub struct ValueReshard {
     walked: String,
     /// Whether that index has a sort key, so that items without it are not found.
     may_miss: bool,
-    /// What changes the table already, and has to end first.
-    busy: Option<String>,
+    /// What changes the table already: another value, and a key that moves.
+    may_go: (Option<String>, Option<String>),
 }
 
 impl ValueReshard {
@@ -75,13 +81,14 @@ impl ValueReshard {
         ValueReshard { announcer: Announcer::Gateway(control.clone()), ..self }
     }
 
-    /// One change of a table goes on at a time: a key that moves, or another value, has to rest
-    /// first.
+    /// One value of a table is resharded at a time. `together`: keys of it may move meanwhile.
     ///
     /// # Errors
-    /// [`WorkerError::Busy`] that names it.
-    pub fn alone(&self) -> Result<(), WorkerError> {
-        self.busy.clone().map_or(Ok(()), |why| Err(WorkerError::Busy(why)))
+    /// [`WorkerError::Busy`] that names what has to end first.
+    pub fn may_go(&self, together: bool) -> Result<(), WorkerError> {
+        let (other, moves) = &self.may_go;
+        let why = other.as_ref().or(moves.as_ref().filter(|_| !together));
+        why.map_or(Ok(()), |why| Err(WorkerError::Busy(why.clone())))
     }
 
     /// Whether nothing is to be done.

@@ -1,7 +1,8 @@
 //! Rewrites the items of a value that are in an old form: as fast as it may, and not while it is
 //! paused.
 //!
-//! Not here: one item (`index_rewrite::bring`), what has to be acknowledged before (`run`).
+//! Not here: one item (`index_rewrite::bring`), what has to be acknowledged before (`run`), what has
+//! to rest (`rest`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -54,8 +55,24 @@ impl Pacer {
 
 impl Run<'_> {
     /// Rewrites all items that the index shows in an old form, until it shows none for so long as
-    /// it may lag.
-    pub(super) async fn rewrite(
+    /// it may lag. Returns the table's record as it is then.
+    pub(super) async fn rewrite(&self, record: &Record, layout: &ValueLayout) -> Result<Record, WorkerError> {
+        loop {
+            let (claim, at_rest) = self.claim_at_rest(record).await?;
+            let came = self.walk_until_none(&claim, &at_rest, layout).await;
+            let newest = self.newest(record).await?;
+            // A key that moved brought items elsewhere, in whatever form.
+            if newest.keys != at_rest.keys {
+                continue;
+            }
+            came?;
+            claim.end().await?;
+            return Ok(newest);
+        }
+    }
+
+    /// The same under one claim.
+    async fn walk_until_none(
         &self,
         claim: &Claim,
         record: &Record,
@@ -133,7 +150,7 @@ impl Run<'_> {
         if is_due { self.same_table().await } else { Ok(()) }
     }
 
-    async fn same_table(&self) -> Result<(), WorkerError> {
+    pub(super) async fn same_table(&self) -> Result<(), WorkerError> {
         let this = self.this;
         let described = this.registry.describe(this.table()).await?;
         if described.is_some_and(|described| described.schema.id == this.described.schema.id) {

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_control::claim::Claim;
+use heatsink_control::Record;
 use heatsink_control::reshard_intent::Steering;
-use heatsink_control::{Record, State as Recorded};
 use heatsink_layout::{Phase, ValueLayout, ValueMigration, shards};
 use heatsink_reshard::{Side, State};
 
 use super::{ValueReshard, is_trivial};
 use crate::error::WorkerError;
 use crate::key::report::ReshardReport;
-use crate::on_record::{self, tag, taken_over, untag};
+use crate::on_record::{tag, taken_over, untag};
 use crate::progress::Progress;
 
 /// How the reshard of a value is run.
@@ -161,6 +160,10 @@ impl Run<'_> {
         });
     }
 
+    pub(super) fn hindered(&self, why: Option<String>) {
+        self.progress.hindered(why);
+    }
+
     pub(super) fn count_one(&self) {
         let all = self.rewritten.fetch_add(1, Ordering::Relaxed) + 1;
         self.progress.moved(all);
@@ -206,10 +209,8 @@ impl Run<'_> {
         // Its own number, so that a run that was taken over stops.
         let layout = ValueLayout { migration: Some(ValueMigration { run, ..migration }), ..layout };
         let Some(record) = self.write(Some(&record), Some(layout.clone())).await? else { return Ok(None) };
-        let claim = Claim::take(&this.registry, &record, self.options.concurrency).await?;
         self.settle(&record).await?;
-        self.rewrite(&claim, &record, &layout).await?;
-        claim.end().await?;
+        let record = self.rewrite(&record, &layout).await?;
         let mut former = layout.former.clone();
         if this.may_miss {
             former.push(layout.shards);
@@ -256,33 +257,50 @@ impl Run<'_> {
     }
 
     /// Writes the layout of the value to the record, or takes it off. Returns the record, if
-    /// anything is left on it.
+    /// anything is left on it. Records of keys may have changed meanwhile.
     async fn write(
         &self,
         record: Option<&Record>,
         layout: Option<ValueLayout>,
     ) -> Result<Option<Record>, WorkerError> {
         let this = self.this;
-        let Some(before) = record else {
-            let Some(layout) = layout else { return Ok(None) };
-            let first = this.registry.first_record(&this.described, Default::default(), true);
-            let first = Record { values: vec![layout], ..first };
-            on_record::begin(&this.registry, &first).await?;
-            tag(&this.registry, &this.described).await;
-            return Ok(Some(first));
+        let mut before = match record {
+            Some(record) => record.clone(),
+            None => {
+                let Some(layout) = &layout else { return Ok(None) };
+                let first = this.registry.first_record(&this.described, Default::default(), true);
+                let first = Record { values: vec![layout.clone()], ..first };
+                let entry = this.registry.entry(&first.name).await?;
+                let found = this.registry.create_unless_frozen(entry.as_ref(), &first).await?;
+                if found == first {
+                    tag(&this.registry, &this.described).await;
+                    return Ok(Some(first));
+                }
+                // A key that begins beside it finds no record, either.
+                let Record { version, created, keys, tally, .. } = found;
+                let beside = Record { version, created, keys, tally, values: Vec::new(), ..first };
+                if found != beside {
+                    return Err(taken_over(this.table()));
+                }
+                found
+            }
         };
-        let mut values = before.values.clone();
-        values.retain(|one| !this.is_of(one));
-        values.extend(layout);
-        let after = Record { values, adopted: true, ..before.clone() };
-        if !after.is_empty() {
-            return on_record::write(&this.registry, &after, Recorded::Active).await.map(Some);
+        loop {
+            let mut values = before.values.clone();
+            values.retain(|one| !this.is_of(one));
+            values.extend(layout.clone());
+            let version = before.version + 1;
+            let after = Record { values, adopted: true, version, ..before.clone() };
+            if after.is_empty() {
+                if this.registry.remove(&before).await? {
+                    untag(&this.registry, &this.described).await;
+                    this.announcer.make_known(&before.name, version).await?;
+                    return Ok(None);
+                }
+            } else if this.registry.replace(&before, &after).await? {
+                return Ok(Some(after));
+            }
+            before = self.newest(&before).await?;
         }
-        if !this.registry.remove(before).await? {
-            return Err(taken_over(this.table()));
-        }
-        untag(&this.registry, &this.described).await;
-        this.announcer.make_known(&before.name, before.version + 1).await?;
-        Ok(None)
     }
 }

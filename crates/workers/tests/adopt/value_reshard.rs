@@ -37,7 +37,7 @@ async fn reshard(
 ) -> Result<ReshardReport, WorkerError> {
     let asked = ValueAsked { table: "Tasks", index, value, shards };
     let reshard = prepared(store, &Rules::default(), asked).await?;
-    reshard.alone()?;
+    reshard.may_go(true)?;
     reshard.run(OPTIONS, &Unwatched).await
 }
 
