@@ -143,7 +143,7 @@ async fn verdict(
             _ => Vec::new(),
         }
     };
-    Ok(Some(match judge(registry, rules, described, None).await {
+    Ok(Some(match judge(registry, rules, described, (None, None)).await {
         Ok(Judgement::Empty(layouts, _)) => Verdict::Empty(layouts),
         Ok(Judgement::Pending(record)) => Verdict::Empty(record.layouts),
         Ok(Judgement::Intended(_)) => return Ok(None),

@@ -14,8 +14,6 @@
 //!
 //! Not here: what workers write (`adopt`); how gateways learn of a change.
 
-mod transact;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -25,11 +23,11 @@ use futures::lock::{Mutex, MutexGuard};
 use heatsink_dynamo::{Code, Error, Operation};
 use serde_json::{Value as Json, json};
 
-pub use self::transact::Written;
-use self::transact::transact;
 use crate::key_record::KeyRecord;
 use crate::record::{Record, SORT};
 use crate::registry::Registry;
+pub use crate::transact::Written;
+use crate::transact::{LONGEST_OF_WRITES, PATIENCE, transact};
 
 /// The most permits of one claim. A takeover deletes and creates that many, and checks and writes
 /// two more items: 24 actions, within the 25 that stores before 2022 take in one transaction.
@@ -45,7 +43,9 @@ const HOLDER: &str = "claim";
 /// the clients of a partition that may burn, and clients retry soon: who pauses for longer than
 /// they do comes to nothing there. How many are sent is the worker's affair.
 const LONGEST: Duration = Duration::from_secs(2);
-const LONGEST_OF_WRITES: Duration = Duration::from_millis(50);
+
+/// For so long a write is sent again that can be carried out otherwise.
+const BRIEFLY: Duration = Duration::from_millis(300);
 
 /// The right to write items of one table, or of one key.
 pub struct Claim {
@@ -216,7 +216,7 @@ impl Claim {
         };
         // With a token, so that a copy of this request that arrives after the end of the claim does
         // not restore it.
-        match transact(registry, actions, Some(&claim.run), LONGEST).await? {
+        match transact(registry, actions, Some(&claim.run), (LONGEST, PATIENCE)).await? {
             Written::Done => Ok(claim),
             Written::Refused(_) => Err(claim.lost()),
         }
@@ -228,6 +228,23 @@ impl Claim {
     /// [`ClaimError::TakenOver`] where the claim does not hold any more: nothing was written.
     /// `ValidationException` for actions that the store refuses.
     pub fn write(&self, actions: Vec<Json>) -> BoxFuture<'_, Result<Written, ClaimError>> {
+        self.write_for(PATIENCE, actions)
+    }
+
+    /// The same, given up soon where it is throttled or meets other transactions: for actions that
+    /// can be carried out one by one instead.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); the store's, where it was not carried out.
+    pub fn write_briefly(&self, actions: Vec<Json>) -> BoxFuture<'_, Result<Written, ClaimError>> {
+        self.write_for(BRIEFLY, actions)
+    }
+
+    fn write_for(
+        &self,
+        patience: Duration,
+        actions: Vec<Json>,
+    ) -> BoxFuture<'_, Result<Written, ClaimError>> {
         async move {
             let (at, _alone) = self.free_permit().await;
             let check = json!({
@@ -235,7 +252,8 @@ impl Claim {
             });
             let mut checked = vec![json!({ "ConditionCheck": check })];
             checked.extend(actions);
-            match transact(&self.registry, checked, None, LONGEST_OF_WRITES).await? {
+            let pauses = (LONGEST_OF_WRITES, patience);
+            match transact(&self.registry, checked, None, pauses).await? {
                 Written::Done => Ok(Written::Done),
                 Written::Refused(failed) if failed.contains(&0) => Err(self.lost()),
                 Written::Refused(failed) => Ok(Written::Refused(failed.into_iter().map(|at| at - 1).collect())),
@@ -314,7 +332,7 @@ impl Held {
         self.is_run_of(&mut delete);
         let mut actions = vec![json!({ "Delete": delete })];
         actions.extend(self.deletions(registry));
-        transact(registry, actions, None, LONGEST).await
+        transact(registry, actions, None, (LONGEST, PATIENCE)).await
     }
 }
 

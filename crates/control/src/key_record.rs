@@ -8,6 +8,7 @@
 
 mod forget;
 mod form;
+mod pace;
 #[cfg(test)]
 mod tests;
 mod writes;
@@ -24,10 +25,11 @@ use serde_json::{Value as Json, json};
 use self::form::SORT;
 pub use self::form::{KeyRecord, Move};
 pub(crate) use self::writes::FEW_KEYS;
-pub use self::writes::{KeyRecords, KeyWrites, settled_layouts};
+pub use self::writes::{KeyRecords, KeyWrites, TableFacts, settled_layouts};
 use crate::record::{ChangedAt, Record};
 use crate::registry::Registry;
 use crate::tally::{Found, Tally};
+use crate::transact::{LONGEST_OF_WRITES, PATIENCE, Written, transact};
 
 /// How often records of keys are read that seem to be too few, and the first pause between.
 const LOOKS: u32 = 4;
@@ -62,8 +64,15 @@ impl KeyRecord {
     }
 }
 
+/// The layouts of the keys of a table with that record, by the records of all of them.
+pub(crate) fn layouts(record: &Record, keys: Vec<KeyRecord>) -> KeyLayouts {
+    // Without a key on record positions of before are refused anyway.
+    let forgotten = if record.keys == 0 { 0 } else { record.forgotten };
+    KeyLayouts::new(record.keys, keys.into_iter().map(KeyRecord::recorded)).forgotten(forgotten)
+}
+
 /// The tally of these records, which are all of a table.
-fn tally(records: &[KeyRecord]) -> Result<Tally, Error> {
+pub(crate) fn tally(records: &[KeyRecord]) -> Result<Tally, Error> {
     records.iter().try_fold(Tally::NONE, |tally, one| {
         Ok(tally.with(&KeyRecord::place(&one.key, one.key_type)?.sort, one.version))
     })
@@ -93,29 +102,40 @@ impl Registry {
     /// # Errors
     /// The store's; a record that cannot be read.
     pub fn key_records<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<KeyRecord>, Error>> {
-        async move {
-            let mut found = Vec::new();
-            let mut start = Json::Null;
-            loop {
-                let mut body = json!({
-                    "TableName": self.name(), "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
-                    "ExpressionAttributeValues": { ":p": { "S": id }, ":s": { "S": SORT } },
-                });
-                if !start.is_null() {
-                    body["ExclusiveStartKey"] = start;
-                }
-                let page = self.call_patiently(Operation::Query, body).await;
-                let mut page = page.map_err(|error| self.failed(error))?;
-                for item in page["Items"].as_array().into_iter().flatten() {
-                    found.push(KeyRecord::read(item)?);
-                }
-                start = page["LastEvaluatedKey"].take();
-                if start.is_null() {
-                    return Ok(found);
-                }
+        self.key_records_at("begins_with(sk, :s)", (SORT, None), id).boxed()
+    }
+
+    /// Those of the records whose places fulfil that condition on `:s`, and on `:e`.
+    pub(crate) async fn key_records_at(
+        &self,
+        condition: &str,
+        (first, last): (&str, Option<&str>),
+        id: &str,
+    ) -> Result<Vec<KeyRecord>, Error> {
+        let mut values = json!({ ":p": { "S": id }, ":s": { "S": first } });
+        if let Some(last) = last {
+            values[":e"] = json!({ "S": last });
+        }
+        let condition = format!("pk = :p AND {condition}");
+        let mut found = Vec::new();
+        let mut start = Json::Null;
+        loop {
+            let mut body = json!({
+                "TableName": self.name(), "ConsistentRead": true, "KeyConditionExpression": condition, "ExpressionAttributeValues": values,
+            });
+            if !start.is_null() {
+                body["ExclusiveStartKey"] = start;
+            }
+            let page = self.call_patiently(Operation::Query, body).await;
+            let mut page = page.map_err(|error| self.failed(error))?;
+            for item in page["Items"].as_array().into_iter().flatten() {
+                found.push(KeyRecord::read(item)?);
+            }
+            start = page["LastEvaluatedKey"].take();
+            if start.is_null() {
+                return Ok(found);
             }
         }
-        .boxed()
     }
 
     /// Whether any key of a table has a record, readable or not.
@@ -201,13 +221,7 @@ impl Registry {
     ) -> Result<Arc<KeyLayouts>, Error> {
         match known {
             Some(known) if known.version() == record.keys => Ok(known),
-            _ => {
-                let records = self.all_key_records(record).await?;
-                let keys = records.into_iter().map(KeyRecord::recorded);
-                // Without a key on record positions of before are refused anyway.
-                let forgotten = if record.keys == 0 { 0 } else { record.forgotten };
-                Ok(Arc::new(KeyLayouts::new(record.keys, keys).forgotten(forgotten)))
-            }
+            _ => Ok(Arc::new(layouts(record, self.all_key_records(record).await?))),
         }
     }
 
@@ -253,14 +267,17 @@ impl Registry {
         let version = table.version + 1;
         let changed = ChangedAt(self.env().unix_millis());
         let mut tally = self.tally(table).await?;
+        let mut places = Vec::with_capacity(keys.len());
         for (from, to) in keys {
             let place = KeyRecord::place(&to.key, to.key_type)?.sort;
             tally = match from {
                 Some(from) => tally.replacing(&place, from.version, to.version),
                 None => tally.with(&place, to.version),
             };
+            places.push(place);
         }
-        let next = Record { version, changed, keys: version, tally: Some(tally), ..table.clone() };
+        let touched = table.touched.with(table.keys, version, places.iter().map(String::as_str));
+        let next = Record { version, changed, keys: version, tally: Some(tally), touched, ..table.clone() };
         let unchanged = |version: u64| {
             json!({
                 "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },
@@ -289,27 +306,48 @@ impl Registry {
             actions.push(put(to.item(table)?, of_key));
             written.push(to);
         }
-        match self.call_patiently(Operation::TransactWriteItems, json!({ "TransactItems": actions })).await {
-            Ok(_) => Ok(written.into_iter().map(|to| Some((next.clone(), to))).collect()),
+        let error = match transact(self, actions, None, (LONGEST_OF_WRITES, PATIENCE)).await {
+            Ok(Written::Done) => {
+                return Ok(written.into_iter().map(|to| Some((next.clone(), to))).collect());
+            }
+            Ok(Written::Refused(_)) => None,
             Err(error)
                 if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
             {
-                // This process may have done it, and the answer was lost. A later change of another
-                // key would hide that: the keys' records tell.
-                let found = self.key_records(&table.id).await?;
-                let now = self.read(&table.id).await?.filter(|now| now.keys >= version);
-                // Whoever did it may have known a later record of the table: since when the key lies
-                // so is what is on record.
-                let done = |to: KeyRecord| {
-                    let found = found.iter().find(|found| found.key == to.key)?;
-                    let done = *found == KeyRecord { since: found.since, ..to };
-                    done.then(|| Some((now.clone()?, found.clone()))).flatten()
-                };
-                Ok(written.into_iter().map(done).collect())
+                None
             }
+            Err(error) => Some(error),
+        };
+        match error {
             // There may be more actions than the store takes.
-            Err(error) if error.code == Code::ValidationException => Err(error),
-            Err(error) => Err(self.failed(error)),
+            Some(error) if error.code == Code::ValidationException => Err(error),
+            Some(error) => Err(self.failed(error)),
+            None => self.as_written(table, version, &places, written).await,
         }
+    }
+
+    /// Which of these records are on record, and the table's as it is now: this process may have
+    /// written them, and the answer was lost. A later change of another key would hide that: the
+    /// keys' records tell.
+    async fn as_written(
+        &self,
+        table: &Record,
+        version: u64,
+        places: &[String],
+        written: Vec<KeyRecord>,
+    ) -> Result<Vec<Option<(Record, KeyRecord)>>, Error> {
+        let (Some(first), Some(last)) = (places.iter().min(), places.iter().max()) else {
+            return Ok(Vec::new());
+        };
+        let found = self.key_records_at("sk BETWEEN :s AND :e", (first, Some(last)), &table.id).await?;
+        let now = self.read(&table.id).await?.filter(|now| now.keys >= version);
+        // Whoever did it may have known a later record of the table: since when the key lies so is
+        // what is on record.
+        let done = |to: KeyRecord| {
+            let found = found.iter().find(|found| found.key == to.key)?;
+            let done = *found == KeyRecord { since: found.since, ..to };
+            done.then(|| Some((now.clone()?, found.clone()))).flatten()
+        };
+        Ok(written.into_iter().map(done).collect())
     }
 }

@@ -10,6 +10,7 @@ use heatsink_layout::{Changing, MigrationPhase, TableLayouts, TablePhase, ValueL
 use crate::counted::counted;
 use crate::seal;
 use crate::tally::Tally;
+use crate::touched::Touched;
 
 /// The sort key of a table's record.
 pub(crate) const SORT: &str = "table";
@@ -78,6 +79,8 @@ pub struct Record {
     /// Which keys have records. `None` where none has, and in records that older builds have
     /// written since.
     pub tally: Option<Tally>,
+    /// Where the last writes of records of keys lie.
+    pub touched: Touched,
     /// The layouts of single values of index keys.
     pub values: Vec<ValueLayout>,
     /// Whether it lays out partition keys that are numbers.
@@ -256,6 +259,9 @@ impl Record {
                 item["key_sum"] = json!({ "S": sum });
             }
         }
+        if let Some(touched) = self.touched.text().filter(|_| self.keys > 0) {
+            item["touched"] = json!({ "S": touched });
+        }
         if !self.values.is_empty() {
             item["values"] = json!({ "S": json!(self.values).to_string() });
         }
@@ -332,6 +338,7 @@ impl Record {
                 keys: keys?,
                 forgotten: number("forgotten").unwrap_or_default(),
                 tally: number("key_count").and_then(|count| Tally::read(count, text("key_sum"))),
+                touched: Touched::read(text("touched")),
                 values: values()?,
                 numbers,
             })

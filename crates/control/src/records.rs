@@ -40,6 +40,7 @@ impl Registry {
             adopted,
             keys: 0,
             tally: None,
+            touched: Default::default(),
             forgotten: 0,
             values: Vec::new(),
             numbers,

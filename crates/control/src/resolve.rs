@@ -12,6 +12,7 @@ use crate::behind_head;
 use crate::describe::{Described, out_of_date};
 use crate::first_use;
 use crate::inner::Inner;
+use crate::known_keys::KnownTables;
 use crate::lost_registry;
 use crate::memory::RememberedTable;
 use crate::name::{Holder, NameEntry};
@@ -49,31 +50,32 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
             TableStatus::Sharded(table) => Some(Arc::clone(table.key_layouts())),
             _ => None,
         });
-        let (status, warnings, standing) = match judge(&inner.registry, &rules, &described, known).await? {
-            Judgement::Stands(TableStatus::Sharded(table), warnings, standing) => {
-                match inner.untagged.settle(&inner.registry, &described).await {
-                    None => (TableStatus::Sharded(table), warnings, standing),
-                    Some(problem) => (refused(problem, true), warnings, standing),
+        let (status, warnings, standing) =
+            match judge(&inner.registry, &rules, &described, (known, Some(inner.tables.keys()))).await? {
+                Judgement::Stands(TableStatus::Sharded(table), warnings, standing) => {
+                    match inner.untagged.settle(&inner.registry, &described).await {
+                        None => (TableStatus::Sharded(table), warnings, standing),
+                        Some(problem) => (refused(problem, true), warnings, standing),
+                    }
                 }
-            }
-            Judgement::Stands(status, warnings, standing) => (status, warnings, standing),
-            Judgement::Empty(layouts, entry) => {
-                first_use::begin(inner, &described, layouts, entry.as_ref()).await?;
-                continue;
-            }
-            Judgement::Pending(record) => {
-                first_use::help(inner, record).await?;
-                continue;
-            }
-            Judgement::Intended(entry) => {
-                first_use::take_over(inner, &described, entry).await?;
-                continue;
-            }
-            Judgement::Reused(entry) => {
-                first_use::take_name(inner, &described.schema, &entry).await?;
-                continue;
-            }
-        };
+                Judgement::Stands(status, warnings, standing) => (status, warnings, standing),
+                Judgement::Empty(layouts, entry) => {
+                    first_use::begin(inner, &described, layouts, entry.as_ref()).await?;
+                    continue;
+                }
+                Judgement::Pending(record) => {
+                    first_use::help(inner, record).await?;
+                    continue;
+                }
+                Judgement::Intended(entry) => {
+                    first_use::take_over(inner, &described, entry).await?;
+                    continue;
+                }
+                Judgement::Reused(entry) => {
+                    first_use::take_name(inner, &described.schema, &entry).await?;
+                    continue;
+                }
+            };
         let mut warnings = warnings;
         let streams = described.streams;
         if streams && rules.shares_calls() {
@@ -126,12 +128,13 @@ pub(crate) enum Judgement {
     Reused(NameEntry),
 }
 
-/// The status of a table. `known`: the layouts of its recorded keys, as they were read before.
+/// The status of a table. `known`: the layouts of its recorded keys, as they were read before, and
+/// the records.
 pub(crate) async fn judge(
     registry: &Registry,
     rules: &Rules,
     described: &Described,
-    known: Option<Arc<KeyLayouts>>,
+    (known, tables): (Option<Arc<KeyLayouts>>, Option<&KnownTables>),
 ) -> Result<Judgement, Error> {
     let schema = &described.schema;
     let (mut entry, mut record) = registry.look_up(&schema.name, &schema.id).await?;
@@ -172,7 +175,10 @@ pub(crate) async fn judge(
             if !matches!(record.state, State::ChangingKeys(_)) {
                 warnings.extend(contradiction(registry.name(), &schema.name, &desired, &record.layouts));
             }
-            let keys = registry.key_layouts(&record, known).await?;
+            let keys = match tables {
+                Some(tables) => registry.key_layouts_anew(&record, known, tables).await?,
+                None => registry.key_layouts(&record, known).await?,
+            };
             let status = recorded(rules, schema, &record, keys);
             let migrates = matches!(record.state, State::MigratingIndexKeys(_))
                 || record.values.iter().any(|value| value.migration.is_some());

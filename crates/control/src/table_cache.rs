@@ -13,6 +13,7 @@ use heatsink_env::MonotonicInstant;
 use heatsink_fence::Gate;
 use heatsink_layout::Table;
 
+use crate::known_keys::KnownTables;
 use crate::rest::Rest;
 
 /// At this age one request looks the table up again, while the others use the cached status.
@@ -139,6 +140,7 @@ pub(crate) struct TableCache {
     /// Locked by writers. Holds the gates of replaced statuses, whose requests may still be in
     /// flight.
     retired: Mutex<Vec<Arc<Gate>>>,
+    keys: KnownTables,
 }
 
 /// The cached tables at one point in time.
@@ -177,7 +179,16 @@ impl Snapshot {
 
 impl TableCache {
     pub fn new() -> Self {
-        TableCache { now: ArcSwap::from_pointee(Snapshot::default()), retired: Mutex::default() }
+        TableCache {
+            now: ArcSwap::from_pointee(Snapshot::default()),
+            retired: Mutex::default(),
+            keys: KnownTables::default(),
+        }
+    }
+
+    /// What is known of the records of their keys.
+    pub fn keys(&self) -> &KnownTables {
+        &self.keys
     }
 
     /// The cached tables now.

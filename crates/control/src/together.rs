@@ -9,10 +9,9 @@ use std::task::Poll;
 
 use futures::future::{BoxFuture, poll_fn};
 use futures::lock::Mutex as Turn;
-use heatsink_dynamo::Error;
 
 /// Serves callers together. `Q` is what a caller wants, `A` what it gets.
-pub(crate) struct Together<Q, A> {
+pub struct Together<Q, A> {
     waiting: Mutex<Waiting<Q, A>>,
     turn: Turn<()>,
 }
@@ -51,12 +50,12 @@ impl<Q: Clone, A> Together<Q, A> {
     ///
     /// # Errors
     /// Those of `serve`, for the caller whose turn it was alone: the next one asks again.
-    pub async fn ask<'a>(
+    pub async fn ask<'a, E>(
         &'a self,
         asked: Q,
         most: usize,
-        serve: impl Fn(Vec<Q>) -> BoxFuture<'a, Result<Vec<A>, Error>>,
-    ) -> Result<A, Error> {
+        serve: impl Fn(Vec<Q>) -> BoxFuture<'a, Result<Vec<A>, E>>,
+    ) -> Result<A, E> {
         let caller = self.comes(asked);
         // Those who come at the same moment are served with this one.
         once_more().await;
@@ -116,7 +115,7 @@ mod tests {
     use futures::channel::oneshot;
     use futures::executor::block_on;
     use futures::future::join_all;
-    use heatsink_dynamo::Outcome;
+    use heatsink_dynamo::{Error, Outcome};
 
     use super::*;
 

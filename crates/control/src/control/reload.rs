@@ -52,7 +52,7 @@ impl Control {
                 let Some(described) = registry.describe(&name).await.map_err(StartError::Store)? else {
                     continue;
                 };
-                match judge(registry, &rules, &described, None).await {
+                match judge(registry, &rules, &described, (None, None)).await {
                     Ok(Judgement::Stands(TableStatus::Refused { error, fatal: true }, ..)) => {
                         return Err(StartError::Rules(error.message.unwrap_or_default()));
                     }

@@ -53,6 +53,8 @@ struct Known {
     liveness: Arc<Mutex<Liveness>>,
     /// Changes that are to be published: the tables, each with the version of its record.
     publications: Together<(String, u64), Published>,
+    /// Keys that want to see the head.
+    heads: Together<(), Option<StoredHead>>,
     /// Steps that want to see the list of the gateways.
     listings: Together<(), Arc<Vec<Registration>>>,
 }
@@ -240,7 +242,7 @@ impl Changer {
 
     /// Reads the head, or creates it.
     pub(crate) async fn found(&self) -> Result<StoredHead, Error> {
-        if let Some(stored) = self.registry.head().await? {
+        if let Some(stored) = self.head().await? {
             return Ok(stored);
         }
         // A process that has seen a registry does not create another one.
@@ -432,7 +434,14 @@ impl Changer {
     /// # Errors
     /// Those of the store.
     pub async fn frozen(&self) -> Result<Option<Frozen>, Error> {
-        self.registry.frozen().await
+        Ok(self.head().await?.and_then(|stored| stored.frozen).map(|since| Frozen { since }))
+    }
+
+    /// The head, by a read that was sent after this was called.
+    async fn head(&self) -> Result<Option<StoredHead>, Error> {
+        let serve =
+            |callers: Vec<()>| async move { Ok(vec![self.registry.head().await?; callers.len()]) }.boxed();
+        self.known.heads.ask((), SERVED, serve).await
     }
 
     /// Every registered gateway, with the newest epoch; nothing if there is no registry.

@@ -244,6 +244,7 @@ impl Fence {
             Seen::Everything => {
                 self.seen.fetch_add(1, Ordering::SeqCst);
                 registry.look_anew(|_| true);
+                tables.keys().forget();
                 let gates = tables.forget(|_| true);
                 self.apply(registry, looked, gates, sent, &stored.head).await;
             }

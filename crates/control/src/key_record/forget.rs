@@ -7,13 +7,15 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, Outcome};
 use serde_json::json;
 
 use super::KeyRecord;
-use super::writes::{FEW_KEYS, MOST_KEYS};
+use super::pace::Pace;
+use super::writes::{MOST_KEYS, fewer};
 use crate::record::{ChangedAt, Record};
 use crate::registry::Registry;
+use crate::transact::{LONGEST_OF_WRITES, PATIENCE, Written, transact};
 
 impl Registry {
     /// Takes the records of these keys off the registry, each if it still equals what is given, and
@@ -26,8 +28,10 @@ impl Registry {
     async fn forget_some(&self, table: &Record, keys: &[KeyRecord]) -> Result<Option<Record>, Error> {
         let mut tally = self.tally(table).await?;
         let mut actions = Vec::with_capacity(keys.len() + 1);
+        let mut places = Vec::with_capacity(keys.len());
         for key in keys {
             let sort = KeyRecord::place(&key.key, key.key_type)?.sort;
+            places.push(sort.clone());
             tally = tally.without(&sort, key.version);
             actions.push(json!({ "Delete": {
                 "TableName": self.name(), "Key": { "pk": { "S": table.id }, "sk": { "S": sort } }, "ConditionExpression": "#v = :v",
@@ -37,21 +41,24 @@ impl Registry {
         let version = table.version + 1;
         let (keys, tally) = if tally.count == 0 { (0, None) } else { (version, Some(tally)) };
         let changed = ChangedAt(self.env().unix_millis());
-        let next = Record { version, changed, keys, tally, forgotten: version, ..table.clone() };
+        let touched = table.touched.with(table.keys, version, places.iter().map(String::as_str));
+        let next = Record { version, changed, keys, tally, touched, forgotten: version, ..table.clone() };
         actions.push(json!({ "Put": {
             "TableName": self.name(), "Item": next.item(), "ConditionExpression": "#v = :v",
             "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": table.version.to_string() } },
         } }));
-        match self.call_patiently(Operation::TransactWriteItems, json!({ "TransactItems": actions })).await {
-            Ok(_) => Ok(Some(next)),
+        match transact(self, actions, None, (LONGEST_OF_WRITES, PATIENCE)).await {
+            Ok(Written::Done) => Ok(Some(next)),
+            Err(error) if error.code == Code::ValidationException => Err(error),
             Err(error)
-                if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
+                if error.code != Code::TransactionCanceledException && error.outcome != Outcome::Unknown =>
             {
-                // This process may have done it, and the answer was lost.
+                Err(self.failed(error))
+            }
+            // This process may have done it, and the answer was lost.
+            Ok(Written::Refused(_)) | Err(_) => {
                 Ok(self.read(&table.id).await?.filter(|found| *found == next))
             }
-            Err(error) if error.code == Code::ValidationException => Err(error),
-            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -69,16 +76,24 @@ impl Registry {
         async move {
             let mut table = table.clone();
             let (mut left, mut most) = (keys, MOST_KEYS);
+            let pace = Pace::default();
             while !left.is_empty() {
+                pace.wait_for_less(&**self.env()).await;
                 let (now, later) = left.split_at(most.min(left.len()));
                 table = match self.forget_some(&table, now).await {
                     // Older stores take fewer actions.
-                    Err(error) if error.code == Code::ValidationException && now.len() > FEW_KEYS => {
-                        most = FEW_KEYS;
-                        continue;
-                    }
+                    Err(error) if error.code == Code::ValidationException => match fewer(now.len()) {
+                        Some(fewer) => {
+                            most = fewer;
+                            continue;
+                        }
+                        None => return Err(error),
+                    },
                     Ok(None) => return Ok(None),
-                    Ok(Some(next)) => next,
+                    Ok(Some(next)) => {
+                        pace.spend(&**self.env(), now.len());
+                        next
+                    }
                     Err(error) => return Err(error),
                 };
                 left = later;

@@ -33,6 +33,7 @@ fn table() -> Record {
         adopted: true,
         keys: 5,
         tally: Some(Tally::NONE.with("key:p", 3)),
+        touched: Default::default(),
         forgotten: 0,
         values: Vec::new(),
         numbers: false,

@@ -4,6 +4,7 @@
 //!
 //! Not here: what is written (`heatsink_reshard` decides), how it becomes known (`Announcer`).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures::FutureExt;
@@ -11,24 +12,42 @@ use heatsink_dynamo::{Code, Error};
 use heatsink_layout::{InForce, KeyLayouts, RecordedKey};
 
 use super::KeyRecord;
+use super::pace::{Pace, Urgency};
 use crate::record::Record;
 use crate::registry::Registry;
 use crate::together::Together;
 
-/// The most keys of one transaction: with the table's record 25 actions, which stores before 2022
-/// take.
-pub(super) const MOST_KEYS: usize = 24;
-/// The same of stores that take 10 actions.
+/// The most keys of one transaction: with the table's record 100 actions, DynamoDB's most.
+pub(super) const MOST_KEYS: usize = 99;
+/// The same of stores that take 25 actions, as all did before 2022, and of those that take 10.
+const SOME_KEYS: usize = 24;
 pub(crate) const FEW_KEYS: usize = 9;
+
+/// The next smaller number of keys to try in one transaction; `None` where it is not the number that
+/// the store refuses.
+pub(super) fn fewer(keys: usize) -> Option<usize> {
+    [SOME_KEYS, FEW_KEYS].into_iter().find(|fewer| *fewer < keys)
+}
 
 /// The records of keys of one table, as one process writes them.
 #[derive(Default)]
 pub struct KeyWrites {
     together: Together<KeyWrite, Written>,
-    readings: Together<(), Arc<Vec<KeyRecord>>>,
+    surveys: Together<(), Arc<TableFacts>>,
     checked: Together<Record, Arc<KeyRecords>>,
     /// The table's record as this process wrote it last.
     newest: Mutex<Option<Record>>,
+    /// How many keys the store takes in one transaction, as far as that is known.
+    room: Room,
+    pace: Pace,
+}
+
+struct Room(AtomicUsize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Room(AtomicUsize::new(MOST_KEYS))
+    }
 }
 
 /// The records of a table's keys.
@@ -69,6 +88,17 @@ pub fn settled_layouts(version: u64, records: &[KeyRecord]) -> KeyLayouts {
     KeyLayouts::new(version, known)
 }
 
+/// What keys that begin to move have to know of their table.
+#[derive(Debug)]
+pub struct TableFacts {
+    /// The records of its keys.
+    pub records: Vec<KeyRecord>,
+    /// The attribute by which its items expire.
+    pub expires: Option<String>,
+    /// Whether its stream shows items as they were before.
+    pub marks: bool,
+}
+
 /// The records of the table and of the key as they were written; `None` where nothing was.
 type Written = Option<(Record, KeyRecord)>;
 
@@ -81,7 +111,8 @@ struct KeyWrite {
 }
 
 impl KeyWrites {
-    /// As [`Registry::replace_key`], together with all others that are written at the same time.
+    /// As [`Registry::replace_key`], together with all others that are written at the same time, and
+    /// no faster than the registry takes them, unless clients wait for it.
     /// The table's record may have changed meanwhile by records of other keys, and by nothing else.
     ///
     /// # Errors
@@ -94,24 +125,29 @@ impl KeyWrites {
         to: &KeyRecord,
     ) -> Result<Option<(Record, KeyRecord)>, Error> {
         let write = KeyWrite { table: table.clone(), from: from.cloned(), to: to.clone() };
+        self.pace.wait(&**registry.env(), Urgency::of(from)).await;
         let serve = |writes: Vec<KeyWrite>| self.serve(registry, writes).boxed();
         self.together.ask(write, MOST_KEYS, serve).await
     }
 
-    /// As [`Registry::key_records`], by a read that was sent after this was called.
+    /// What a key that has reserved its shards has to know of its table, by reads that were sent
+    /// after this was called.
     ///
     /// # Errors
     /// The store's; a record that cannot be read.
-    pub async fn records(&self, registry: &Registry, table_id: &str) -> Result<Arc<Vec<KeyRecord>>, Error> {
+    pub async fn facts(&self, registry: &Registry, table: &Record) -> Result<Arc<TableFacts>, Error> {
         let serve = |callers: Vec<()>| {
             let read = async move {
-                // One list for all of them.
-                let records = Arc::new(registry.key_records(table_id).await?);
-                Ok(callers.iter().map(|()| Arc::clone(&records)).collect())
+                let records = registry.key_records(&table.id).await?;
+                let expires = registry.time_to_live(&table.name).await?;
+                let marks = registry.streams_old_images(&table.name).await?;
+                // One for all of them.
+                let facts = Arc::new(TableFacts { records, expires, marks });
+                Ok(callers.iter().map(|()| Arc::clone(&facts)).collect())
             };
             read.boxed()
         };
-        self.readings.ask((), usize::MAX, serve).await
+        self.surveys.ask((), usize::MAX, serve).await
     }
 
     /// As [`Registry::all_key_records`], by a read that was sent after this was called.
@@ -141,18 +177,23 @@ impl KeyWrites {
         let mut answers: Vec<Written> = vec![None; writes.len()];
         let fit = writes.iter().enumerate().filter(|(_, write)| write.table.says_as(&table));
         let fit: Vec<(usize, &KeyWrite)> = fit.collect();
-        let mut most = MOST_KEYS;
+        let mut most = self.room.0.load(Ordering::Relaxed);
         let mut left = &fit[..];
         while !left.is_empty() {
             let (now, later) = left.split_at(most.min(left.len()));
             let keys: Vec<_> = now.iter().map(|(_, write)| (write.from.as_ref(), &write.to)).collect();
+            self.pace.spend(&**registry.env(), now.len());
             let written = match registry.replace_keys(&table, &keys).await {
-                Err(error) if error.code == Code::ValidationException && now.len() > FEW_KEYS => {
-                    most = FEW_KEYS;
-                    continue;
-                }
+                Err(error) if error.code == Code::ValidationException => match fewer(now.len()) {
+                    Some(fewer) => {
+                        most = fewer;
+                        continue;
+                    }
+                    None => return Err(error),
+                },
                 written => written?,
             };
+            self.room.0.store(most, Ordering::Relaxed);
             let newest = written.iter().flatten().map(|(table, _)| table).max_by_key(|table| table.version);
             // Where none was written, each writer looks for itself at what has changed.
             let Some(newest) = newest.cloned() else { return Ok(answers) };

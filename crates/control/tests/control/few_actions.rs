@@ -1,6 +1,7 @@
 //! A store that takes ten actions in one transaction, as DynamoDB did at first, and DynamoDB Local
-//! before 2022.
+//! before 2022; or 25.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,13 +19,14 @@ use serde_json::Value as Json;
 
 use crate::support::{call, memory, table};
 
-struct Few(Arc<dyn Store>);
+struct Few(Arc<dyn Store>, usize);
 
 impl Store for Few {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         let asked: Json = serde_json::from_slice(&body).unwrap();
-        if asked["TransactItems"].as_array().is_some_and(|actions| actions.len() > 10) {
-            let error = Error::validation("Member must have length less than or equal to 10");
+        if asked["TransactItems"].as_array().is_some_and(|actions| actions.len() > self.1) {
+            let error =
+                Error::validation(format!("Member must have length less than or equal to {}", self.1));
             return async move { Err(error) }.boxed();
         }
         self.0.call(operation, body)
@@ -32,8 +34,8 @@ impl Store for Few {
 }
 
 /// A registry in such a store, with a table on record.
-fn world() -> (Registry, Record) {
-    let store: Arc<dyn Store> = Arc::new(Few(memory()));
+fn world(actions: usize) -> (Registry, Record) {
+    let store: Arc<dyn Store> = Arc::new(Few(memory(), actions));
     let env = HastyEnv(ManualEnv::seeded(1));
     let registry = Registry::new(Arc::clone(&store), Arc::new(env.clone()), REGISTRY);
     let fencing = Fencing::exclusive(Rules::default().fence());
@@ -49,7 +51,7 @@ fn world() -> (Registry, Record) {
 
 #[test]
 fn a_claim_with_as_many_permits_as_it_had_room_for_is_taken_over() {
-    let (registry, record) = world();
+    let (registry, record) = world(10);
     let first = block_on(Claim::take(&registry, &record, 8)).map_err(|error| format!("{error:?}")).unwrap();
     assert_eq!(first.writes(), 8);
     for writes in [8, 4, 11] {
@@ -62,10 +64,16 @@ fn a_claim_with_as_many_permits_as_it_had_room_for_is_taken_over() {
 
 #[test]
 fn records_of_keys_are_written_as_many_together_as_there_is_room_for() {
-    let (registry, record) = world();
+    for actions in [10, 25, 100] {
+        written_together(actions);
+    }
+}
+
+fn written_together(actions: usize) {
+    let (registry, record) = world(actions);
     let writes = KeyWrites::default();
     let key = |number: usize| KeyRecord {
-        key: format!("k{number:02}").into_bytes(),
+        key: format!("k{number:03}").into_bytes(),
         key_type: KeyType::S,
         layout: Layout::none(),
         moves: None,
@@ -75,10 +83,15 @@ fn records_of_keys_are_written_as_many_together_as_there_is_room_for() {
         changed: 0,
         since: 0,
     };
-    let keys: Vec<KeyRecord> = (0..24).map(key).collect();
+    let keys: Vec<KeyRecord> = (0..150).map(key).collect();
     let written = keys.iter().map(|key| writes.replace(&registry, &record, None, key));
     let written = block_on(join_all(written));
     assert!(written.iter().all(|written| written.as_ref().is_ok_and(Option::is_some)), "{written:?}");
+    let versions: BTreeSet<u64> =
+        written.iter().flatten().flatten().map(|(table, _)| table.version).collect();
+    // 99 are served at once.
+    let transactions = 99_usize.div_ceil(actions - 1) + 51_usize.div_ceil(actions - 1);
+    assert_eq!(versions.len(), transactions, "{actions} actions");
     let record = block_on(registry.read(&record.id)).unwrap().unwrap();
-    assert_eq!(block_on(registry.all_key_records(&record)).unwrap().len(), 24);
+    assert_eq!(block_on(registry.all_key_records(&record)).unwrap().len(), 150);
 }

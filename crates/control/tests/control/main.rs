@@ -6,6 +6,7 @@ mod fence;
 mod few_actions;
 mod indexes_change;
 mod keys_together;
+mod known_keys;
 mod look;
 mod lost_records;
 mod many;

@@ -22,6 +22,7 @@ mod number;
 mod online;
 mod recreated;
 mod stall;
+mod table_groups;
 mod table_online;
 mod table_turned;
 mod together;

@@ -11,6 +11,7 @@
 //! Not here: in which order that is right (`heatsink_reshard`), what clients' requests become
 //! meanwhile (`route`), how a record becomes known (`control`).
 
+pub(crate) mod batch;
 pub(crate) mod estimate;
 mod fold;
 pub(crate) mod logical_key;

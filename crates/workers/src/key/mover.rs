@@ -19,6 +19,7 @@ use heatsink_reshard::{Change, Moved, Mover, MoverDo, Page, Pulled, Rules};
 use serde_json::{Value as Json, json};
 
 use crate::error::WorkerError;
+use crate::key::batch::{Batch, MOST_ITEMS};
 use crate::key::logical_key::Key;
 use crate::key::place::{Old, Place, Within};
 use crate::key::protocol;
@@ -39,16 +40,6 @@ const SAME_TABLE: Duration = Duration::from_secs(10);
 
 /// How often a mover that is paused looks whether it may go on.
 const PAUSED: Duration = Duration::from_millis(200);
-
-/// Write units of the old partition that a pull takes of an item of 1 KB: the check that it is
-/// there, and its deletion, both in transactions, which count twice (AWS Developer Guide, "Read and
-/// write operations").
-pub(crate) const UNITS: u32 = 4;
-
-/// The same of this item. Its JSON is a little longer than what DynamoDB counts.
-fn units(item: &Json) -> u32 {
-    u32::try_from(item.to_string().len().div_ceil(1_024)).unwrap_or(u32::MAX).saturating_mul(UNITS)
-}
 
 /// One mover's work.
 pub(crate) struct Work<'a> {
@@ -76,7 +67,8 @@ impl Work<'_> {
     /// The store's; another worker that has taken over.
     pub(crate) async fn run(&self) -> Result<Moved<Place>, WorkerError> {
         let env = self.registry.env();
-        let mut mover: Mover<Place, Old> = Mover::new(None, self.claim.writes(), Rules::ALL);
+        let parallel = self.claim.writes() * MOST_ITEMS;
+        let mut mover: Mover<Place, Old> = Mover::new(None, parallel, Rules::ALL);
         let mut pulls = FuturesUnordered::new();
         let mut spare = Spare::new(env.now(), self.rate, self.registry.throttles());
         let mut looked = Some(env.now());
@@ -98,10 +90,15 @@ impl Work<'_> {
                     mover.page(page);
                 }
                 MoverDo::Pull(place, old) => {
-                    let units = units(&old.item);
-                    mover.spent(env.now(), units, rate);
-                    spare.spent(env.now(), f64::from(units));
-                    pulls.push(async move { (place, self.bring(old).await) });
+                    let mut batch = Batch::of(place, old);
+                    while batch.has_room(self.change)
+                        && let MoverDo::Pull(place, old) = mover.next(env.now(), rate)
+                    {
+                        batch.push(place, old);
+                    }
+                    mover.spent(env.now(), batch.units, rate);
+                    spare.spent(env.now(), f64::from(batch.units));
+                    pulls.push(self.bring(batch));
                 }
                 // Pulls that are under way end meanwhile, also those of a mover that is paused.
                 MoverDo::Wait { until } => {
@@ -115,15 +112,15 @@ impl Work<'_> {
                     };
                     match ended {
                         None => env.sleep(pause).await,
-                        Some((place, pulled)) => {
-                            mover.pulled(&place, pulled?);
+                        Some(pulled) => {
+                            pulled?.into_iter().for_each(|(place, pulled)| mover.pulled(&place, pulled));
                             self.progress.moved(mover.progress().items);
                         }
                     }
                 }
                 MoverDo::AwaitPulls => {
-                    if let Some((place, pulled)) = pulls.next().await {
-                        mover.pulled(&place, pulled?);
+                    if let Some(pulled) = pulls.next().await {
+                        pulled?.into_iter().for_each(|(place, pulled)| mover.pulled(&place, pulled));
                         self.progress.moved(mover.progress().items);
                     }
                 }
@@ -150,9 +147,19 @@ impl Work<'_> {
         }
     }
 
-    /// Pulls an item, or folds a fragment.
-    async fn bring(&self, old: Old) -> Result<Pulled, WorkerError> {
-        if self.change == Change::Narrow { self.fold(old).await } else { self.pull(old).await }
+    /// Pulls items, or folds fragments.
+    async fn bring(&self, batch: Batch) -> Result<Vec<(Place, Pulled)>, WorkerError> {
+        let (places, items): (Vec<Place>, Vec<Old>) = batch.items.into_iter().unzip();
+        if items.len() > 1 && self.pull_together(&items).await? {
+            return Ok(places.into_iter().map(|place| (place, Pulled::Clear)).collect());
+        }
+        let mut brought = Vec::with_capacity(places.len());
+        for (place, old) in places.into_iter().zip(items) {
+            let narrows = self.change == Change::Narrow;
+            let pulled = if narrows { self.fold(old).await? } else { self.pull(old).await? };
+            brought.push((place, pulled));
+        }
+        Ok(brought)
     }
 
     /// The next old slot that items may leave, or whose fragments are folded.

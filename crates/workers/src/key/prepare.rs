@@ -15,9 +15,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::error::WorkerError;
+use crate::key::batch::UNITS;
 use crate::key::estimate::{as_count, dollars, kilobytes, moving_of, write_units};
 use crate::key::logical_key::Key;
-use crate::key::mover::UNITS;
 use crate::key::protocol;
 use crate::key::reshard::Reshard;
 use crate::key::shares::Shares;

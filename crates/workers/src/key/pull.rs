@@ -1,4 +1,4 @@
-//! Brings one item to its new physical key, under the claim of its mover.
+//! Brings an item, or some, to the new physical key, under the claim of its mover.
 //!
 //! Not here: which items are brought, and when (`mover`); fragments of counters (`fold`).
 
@@ -14,24 +14,41 @@ use crate::key::patience::Patience;
 use crate::key::place::Old;
 
 impl Work<'_> {
+    /// Pulls all of these: each goes through the steps of a pull of its own, at the same moment as the
+    /// others. `false` where that was not possible, or nobody knows whether it was done: then each is
+    /// to be pulled by itself, which begins with whatever is there.
+    pub(super) async fn pull_together(&self, items: &[Old]) -> Result<bool, WorkerError> {
+        let copies = items.iter().flat_map(|old| [self.copy(old), self.mark_or_check(&old.from, &old.item)]);
+        if !self.all_done(copies.collect()).await? {
+            return Ok(false);
+        }
+        let clear = |old: &Old| {
+            let key = self.key.primary(&old.from, &old.item);
+            let delete = json!({ "Delete": { "TableName": self.key.table.name, "Key": key } });
+            [self.check(&old.to, &old.item, "attribute_exists(#p)"), delete]
+        };
+        self.all_done(items.iter().flat_map(clear).collect()).await
+    }
+
+    async fn all_done(&self, actions: Vec<Json>) -> Result<bool, WorkerError> {
+        match self.claim.write_briefly(actions).await {
+            Ok(written) => Ok(written == Written::Done),
+            // The pull of the first one finds what it is.
+            Err(ClaimError::TakenOver(_) | ClaimError::Store(_)) => Ok(false),
+        }
+    }
+
     /// Brings one item to its new physical key.
     pub(super) async fn pull(&self, old: Old) -> Result<Pulled, WorkerError> {
         let Old { item, from, to } = &old;
         let mut pull = Pull::of(item.clone(), Rules::ALL);
         let mut patience = Patience::new();
-        let partition = &self.key.table.key.partition.name;
         let check = |physical: &Json| self.check(physical, item, "attribute_exists(#p)");
         loop {
             let answer = match pull.call() {
                 PullCall::Read => PullAnswer::Read(self.stored(from, item).await?),
-                PullCall::Copy { item: mut copy, .. } => {
-                    // Another pull may have marked it.
-                    copy.as_object_mut().and_then(|copy| copy.remove(MOVED));
-                    copy[partition] = to.clone();
-                    let put = json!({ "Put": {
-                        "TableName": self.key.table.name, "Item": copy, "ConditionExpression": "attribute_not_exists(#p)",
-                        "ExpressionAttributeNames": { "#p": partition },
-                    } });
+                PullCall::Copy { item: copy, .. } => {
+                    let put = self.put(copy, to);
                     match self.write(vec![put, self.mark_or_check(from, item)], &mut patience).await? {
                         Sent::Done => PullAnswer::Done,
                         Sent::Refused(0) => self.mark_left(&old, &mut patience).await?,
@@ -56,6 +73,23 @@ impl Work<'_> {
                 return Ok(pulled);
             }
         }
+    }
+
+    /// The copy of an old item.
+    fn copy(&self, old: &Old) -> Json {
+        self.put(old.item.clone(), &old.to)
+    }
+
+    /// Puts an item under that physical key, if nothing is there.
+    fn put(&self, mut copy: Json, to: &Json) -> Json {
+        let partition = &self.key.table.key.partition.name;
+        // Another pull may have marked it.
+        copy.as_object_mut().and_then(|copy| copy.remove(MOVED));
+        copy[partition] = to.clone();
+        json!({ "Put": {
+            "TableName": self.key.table.name, "Item": copy, "ConditionExpression": "attribute_not_exists(#p)",
+            "ExpressionAttributeNames": { "#p": partition },
+        } })
     }
 
     /// Of an item that a client has put into the new slot the old copy is marked by itself.

@@ -347,8 +347,8 @@ impl Run<'_> {
                 survey::survey(registry, key, from, to, reserved).await?
             }
         };
-        let records = self.reshard.writes.records(registry, &self.table.id).await?;
-        survey::names(registry, &records, key, to, &mut self.found).await?;
+        let facts = self.reshard.writes.facts(registry, &self.table).await?;
+        survey::names(&facts, key, to, &mut self.found);
         let orphans = u64::try_from(self.found.orphans.len()).unwrap_or(u64::MAX);
         Ok(Seen::Surveyed { foreign: self.found.foreign, orphans })
     }

@@ -5,10 +5,10 @@ use std::future::ready;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use heatsink_control::KeyRecord;
 use heatsink_control::claim::Claim;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::key_text;
+use heatsink_control::{KeyRecord, TableFacts};
 use heatsink_dynamo::Operation;
 use heatsink_layout::codec::split_shard_of;
 use heatsink_layout::{Bucket, Layout, Moving};
@@ -158,19 +158,11 @@ pub(crate) async fn buckets(
 
 /// Looks for what may have come since the move was prepared: keys on record under the names of its
 /// shards, the key itself under the name of another's, and time to live. Of two such keys that come
-/// at the same time each finds the other, for both are on record by now. `records` was read after
-/// the key's own record was written. From RESERVE on no gateway turns that on or off,
-/// so what is found here holds for the move.
-///
-/// # Errors
-/// The store's.
-pub(crate) async fn names(
-    registry: &Registry,
-    records: &[KeyRecord],
-    key: &Key,
-    to: &Layout,
-    found: &mut Found,
-) -> Result<(), WorkerError> {
+/// at the same time each finds the other, for both are on record by now. `facts` were read after the
+/// key's own record was written, and known to every gateway. From RESERVE on none turns that on or
+/// off, so what is found here holds for the move.
+pub(crate) fn names(facts: &TableFacts, key: &Key, to: &Layout, found: &mut Found) {
+    let records = &facts.records;
     // In a table with buckets every name of a shard's form is escaped.
     let bound = if to.time().is_some() { 1 } else { to.slot_bound() };
     let text = |record: &KeyRecord| key_text(&record.key, key.key_type());
@@ -192,13 +184,12 @@ pub(crate) async fn names(
             format!("it is the physical key of a shard of {:?}, which is on record", text(owner))
         });
     }
-    found.expires = registry.time_to_live(&key.table.name).await?;
-    found.marks = registry.streams_old_images(&key.table.name).await?;
+    found.expires.clone_from(&facts.expires);
+    found.marks = facts.marks;
     if found.expires.is_some() && (key.table.has_counters() || to.counter_attributes().is_some()) {
         found.passing = false;
         found.in_the_way(|| "the table has counters, and time to live would delete them in parts".to_owned());
     }
-    Ok(())
 }
 
 /// The highest sort key in any of the old slots that items leave; `None` where they hold nothing, or

@@ -11,6 +11,7 @@
 mod came;
 mod carry;
 mod choice;
+mod contexts;
 mod held;
 mod here;
 mod host;
@@ -36,6 +37,7 @@ use heatsink_env::Env;
 use heatsink_store::Store;
 
 use choice::{Look, Running, Watch, any_table_has_several, place};
+use contexts::Contexts;
 use host::Host;
 use shown::Shown;
 
@@ -58,7 +60,10 @@ pub struct Runner {
     found: AtomicUsize,
     /// Whether keys of a table move beside each other, as the last look found.
     together: AtomicBool,
+    /// How many intents are carried out here.
+    carried: AtomicUsize,
     shares: Arc<Shares>,
+    contexts: Contexts,
     events: Events,
 }
 
@@ -86,7 +91,9 @@ impl Runner {
             stopping: AtomicBool::new(false),
             found: AtomicUsize::new(0),
             together: AtomicBool::new(true),
+            carried: AtomicUsize::new(0),
             shares: Arc::default(),
+            contexts: Contexts::default(),
             events: Events::default(),
         }
     }

@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use heatsink_control::reshard_intent::ReshardIntent;
+use heatsink_store::Store;
 
 use super::Runner;
+use super::contexts::Read;
 use super::shown::Shown;
 use super::tap::Tap;
 use crate::error::WorkerError;
@@ -18,7 +20,6 @@ use crate::key::prepare::ReshardOptions;
 use crate::key::report::ReshardReport;
 use crate::key::reshard::Reshard;
 use crate::key::steps::NewestStep;
-use crate::key::table_context::TableContext;
 use crate::value::{ValueAsked, ValueOptions, ValueReshard};
 
 /// The pause between two pages of the count of a reshard's items, which is for people.
@@ -36,24 +37,19 @@ impl Runner {
         tap: &Arc<Tap>,
         shown: &Arc<Shown>,
     ) -> Result<Option<ReshardReport>, WorkerError> {
-        let gone = |what: &str| {
-            shown.set_moving(false);
-            WorkerError::Stopped(format!(
-                "Table {} {what}, so there is nothing to move. `heatsink reshard cancel` removes this intent",
-                intent.table
-            ))
-        };
-        match self.registry.describe(&intent.table).await? {
-            None => return Err(gone("does not exist any more")),
-            Some(described) if described.schema.id != intent.table_id => {
-                return Err(gone("was deleted and created again"));
-            }
-            Some(_) => {}
-        }
         match intent.index {
             None => self.key(intent, tap, shown).await,
             Some(ref index) => self.value(intent, index, tap, shown).await,
         }
+    }
+
+    /// Why nothing is done for an intent whose table is another one, or none.
+    fn gone(intent: &ReshardIntent, shown: &Shown, what: &str) -> WorkerError {
+        shown.set_moving(false);
+        WorkerError::Stopped(format!(
+            "Table {} {what}, so there is nothing to move. `heatsink reshard cancel` removes this intent",
+            intent.table
+        ))
     }
 
     /// Rewrites the items of a value of an index.
@@ -64,6 +60,13 @@ impl Runner {
         tap: &Arc<Tap>,
         shown: &Arc<Shown>,
     ) -> Result<Option<ReshardReport>, WorkerError> {
+        match self.registry.describe(&intent.table).await? {
+            None => return Err(Self::gone(intent, shown, "does not exist any more")),
+            Some(described) if described.schema.id != intent.table_id => {
+                return Err(Self::gone(intent, shown, "was deleted and created again"));
+            }
+            Some(_) => {}
+        }
         let store: Arc<Tap> = Arc::clone(tap);
         let (env, rules) = (Arc::clone(self.registry.env()), self.host.rules());
         let (value, shards) = (intent.key_text(), intent.request.layout.shards);
@@ -93,18 +96,21 @@ impl Runner {
         tap: &Arc<Tap>,
         shown: &Arc<Shown>,
     ) -> Result<Option<ReshardReport>, WorkerError> {
-        let store: Arc<Tap> = Arc::clone(tap);
-        let (env, rules) = (Arc::clone(self.registry.env()), self.host.rules());
-        let confirmed = intent.request.streams_confirmed;
-        let asked = (&*intent.table, confirmed);
+        let store: Arc<dyn Store> = Arc::<Tap>::clone(tap);
+        let (env, rules) = (self.registry.env(), self.host.rules());
         let writes = self.host.key_writes(&intent.table_id);
-        let context = TableContext::read_sharing(store, env, &rules, asked, Some(&writes)).await?;
+        let context = match self.contexts.read(intent, (&store, env), &rules, &writes).await? {
+            Read::There(context) => context,
+            Read::Gone(what) => return Err(Self::gone(intent, shown, what)),
+        };
         let record = context.record(&intent.key);
         let moves = record.and_then(|record| record.moves.as_ref());
         let unsettled = moves.is_some() || record.is_some_and(|record| !record.settled);
         shown.set_moving(unsettled);
         shown.set_phase(moves.map(|moves| moves.phase));
         let reshard: Reshard = context.reshard(&intent.key, &intent.request.layout)?;
+        let registry = rules.fence().registry_in(store, Arc::clone(env));
+        let reshard = Reshard { registry, ..reshard };
         let reshard = self.host.key(reshard).sharing(&self.shares);
         if reshard.is_done() {
             let shards = intent.request.layout.shards;

@@ -11,11 +11,10 @@ use crate::error::WorkerError;
 use crate::key::estimate::{dollars, moving_of, write_units};
 use crate::progress::Progress;
 
-/// About how long so many keys take beside their items: the steps of the fence. A guess between two
-/// runs: `heatsink-lab demo table --keys 300` took 21 s with 2,700 items, and 550 keys over DynamoDB
-/// Local, on a busy machine, 100 s.
+/// About how long so many keys take beside their items: their records' writes to one partition of the
+/// registry. `heatsink-lab demo table --keys 1000` took 52 s with 8,900 items.
 const TOGETHER: u64 = 100;
-const STEPS_SECONDS: f64 = 10.0;
+const STEPS_SECONDS: f64 = 5.0;
 /// Items that move in a second, of all keys together: a guess.
 const ITEMS_PER_SECOND: f64 = 1_000.0;
 

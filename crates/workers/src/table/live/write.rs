@@ -85,6 +85,7 @@ impl LiveAdoption {
                 keys: known.keys,
                 forgotten: known.forgotten,
                 tally: known.tally,
+                touched: known.touched.clone(),
                 changed: known.changed,
                 ..next.clone()
             };

@@ -18,15 +18,20 @@ pub enum Written {
     Refused(Vec<usize>),
 }
 
-/// For so long a transaction that conflicts or is throttled is retried.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest pause between two writes: clients of a partition that may burn retry soon, and who
+/// pauses for longer than they do comes to nothing there. How many are sent is the worker's affair.
+pub(crate) const LONGEST_OF_WRITES: Duration = Duration::from_millis(50);
 
-/// One transaction, retried with jittered backoff while it conflicts or is throttled.
-pub(super) async fn transact(
+/// For so long a transaction that conflicts or is throttled is retried.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One transaction, retried with jittered backoff, with pauses up to `longest`, while it conflicts or
+/// is throttled.
+pub(crate) async fn transact(
     registry: &Registry,
     actions: Vec<Json>,
     token: Option<&str>,
-    longest: Duration,
+    (longest, patience): (Duration, Duration),
 ) -> Result<Written, Error> {
     let mut body = json!({ "TransactItems": actions });
     if let Some(token) = token {
@@ -50,7 +55,7 @@ pub(super) async fn transact(
             },
             _ => return Err(error),
         }
-        if registry.env().now().since(begun) >= PATIENCE {
+        if registry.env().now().since(begun) >= patience {
             return Err(error);
         }
         let jitter = u32::try_from(registry.env().random() % 1_000).unwrap_or(0);
