@@ -40,6 +40,8 @@ struct PartOf {
     p50_ms: f64,
     p99_ms: f64,
     worst_p99_ms: f64,
+    /// The longest request.
+    longest_ms: f64,
     /// The longest first write of a key.
     longest_first_ms: u64,
 }
@@ -76,6 +78,7 @@ impl Story {
                     .iter()
                     .map(|report| report.latency.quantile_ms(0.99))
                     .fold(0.0, f64::max),
+                longest_ms: reports.iter().map(|report| report.latency.quantile_ms(1.0)).fold(0.0, f64::max),
                 longest_first_ms: ledger.longest_first(nth),
             }
         };
@@ -109,7 +112,7 @@ impl Story {
         );
         for part in &self.parts {
             text += &format!(
-                "  {:<7} {:>8} writes, {:.2} % throttled, {} failed, {} unanswered; p50 {:.1} ms, p99 {:.1} ms, worst second {:.1} ms; longest first write of a key {} ms\n",
+                "  {:<7} {:>8} writes, {:.2} % throttled, {} failed, {} unanswered; p50 {:.1} ms, p99 {:.1} ms, worst second {:.1} ms; longest {:.0} ms, longest first write of a key {} ms\n",
                 part.part,
                 part.offered,
                 100.0 * part.throttled_share,
@@ -118,6 +121,7 @@ impl Story {
                 part.p50_ms,
                 part.p99_ms,
                 part.worst_p99_ms,
+                part.longest_ms,
                 part.longest_first_ms
             );
         }
