@@ -74,12 +74,13 @@ impl World {
     fn new() -> World {
         let store = Arc::new(Counting { inner: memory(), records: AtomicUsize::new(0) });
         let env = Arc::new(ManualEnv::seeded(1));
+        // Who reads records that do not fit pauses between two looks.
+        let hasty = Arc::new(HastyEnv(ManualEnv::clone(&env)));
         let fencing = Fencing::exclusive(Rules::default().fence());
         let (registry, table) = block_on(async {
             Changer::beside(store.clone(), env.clone(), fencing).freeze(false).await.unwrap();
             call(&*store, Operation::CreateTable, table("Tab", "S")).await;
-            let hasty = Arc::new(HastyEnv(ManualEnv::clone(&env)));
-            let registry = Registry::new(store.clone(), hasty, REGISTRY);
+            let registry = Registry::new(store.clone(), hasty.clone(), REGISTRY);
             let described = registry.describe("Tab").await.unwrap().unwrap();
             let entry = registry.entry("Tab").await.unwrap();
             let first = registry.first_record(&described, TableLayouts::default(), true);
@@ -87,7 +88,8 @@ impl World {
             (registry, table)
         });
         let fencing = Fencing::shared(Rules::default().fence(), "one");
-        let control = block_on(Control::join(store.clone(), env.clone(), Rules::default(), fencing)).unwrap();
+        let control =
+            block_on(Control::join(store.clone(), hasty.clone(), Rules::default(), fencing)).unwrap();
         let mut world = World { store, env, registry, control, table, writes: KeyWrites::default() };
         let keys: Vec<(Option<KeyRecord>, KeyRecord)> =
             (0..KEYS).map(|key| (None, record(&format!("k{key:03}"), 4, 1))).collect();
