@@ -31,6 +31,16 @@ pub(super) fn id_of_record(body: &Bytes) -> Json {
     body["TransactItems"][0]["Put"]["Item"]["pk"]["S"].clone()
 }
 
+/// Whether a Query of the registry asks for this record: for those whose places begin so, or are
+/// between two.
+pub(super) fn asks_for(query: &[u8], record: &Json) -> bool {
+    let query: Json = serde_json::from_slice(query).unwrap();
+    let text = |name: &str| query["ExpressionAttributeValues"][name]["S"].as_str();
+    let place = record["sk"]["S"].as_str().unwrap();
+    let first = text(":s").unwrap_or("");
+    text(":e").map_or_else(|| place.starts_with(first), |last| (first..=last).contains(&place))
+}
+
 pub(super) fn of_table(table: &str) -> Bytes {
     Bytes::from(json!({ "TableName": table }).to_string())
 }

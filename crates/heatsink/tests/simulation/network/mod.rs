@@ -25,7 +25,9 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
-use bodies::{REGISTRY, id_of_record, is_of_registry, of_table, table_of, writes_head, writes_key_record};
+use bodies::{
+    REGISTRY, asks_for, id_of_record, is_of_registry, of_table, table_of, writes_head, writes_key_record,
+};
 use link::Link;
 use planned::{Awaited, Planned, Requests};
 use weather::{NEVER, QUICK};
@@ -59,7 +61,7 @@ struct State {
     connecting: Vec<(Requests, Duration)>,
     awaited: Vec<Awaited>,
     /// The records of keys as they are seen while a transaction is half done, and until when.
-    torn: Option<(MonotonicInstant, Json)>,
+    torn: Option<(MonotonicInstant, Vec<Json>)>,
     /// When the record of a key was written last, and the head of the registry.
     key_changed: Option<MonotonicInstant>,
     published: Option<MonotonicInstant>,
@@ -261,35 +263,36 @@ impl Network {
         if writes_head(operation, body) {
             self.state.lock().unwrap().published = Some(self.clock.now());
         }
-        Ok(self.state.lock().unwrap().half_done(self.clock.now(), operation, answer))
+        if process == PAST || operation != Operation::Query {
+            return Ok(answer);
+        }
+        Ok(self.state.lock().unwrap().half_done(self.clock.now(), body, answer))
     }
 
     /// The records of keys as they are before a transaction writes some: until it is done, readers
     /// may see these.
-    fn before(&self, body: &Bytes, until: MonotonicInstant) -> Option<(MonotonicInstant, Json)> {
+    fn before(&self, body: &Bytes, until: MonotonicInstant) -> Option<(MonotonicInstant, Vec<Json>)> {
         let read = json!({
             "TableName": REGISTRY, "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
             "ExpressionAttributeValues": { ":p": { "S": id_of_record(body) }, ":s": { "S": "key:" } },
         });
         let records = block_on(self.store.call(Operation::Query, Bytes::from(read.to_string())));
-        let records: Option<Json> = records.ok().and_then(|answer| serde_json::from_slice(&answer).ok());
-        records.map(|mut records| (until, records["Items"].take()))
+        let records: Json = serde_json::from_slice(&records.ok()?).ok()?;
+        Some((until, records["Items"].as_array()?.clone()))
     }
 }
 
 impl State {
     /// An answer, in which the records of keys are as they were where the transaction that wrote
     /// them is seen half done.
-    fn half_done(&self, now: MonotonicInstant, operation: Operation, answer: Bytes) -> Bytes {
+    fn half_done(&self, now: MonotonicInstant, asked: &Bytes, answer: Bytes) -> Bytes {
         let Some((until, before)) = &self.torn else { return answer };
-        if now > *until
-            || operation != Operation::Query
-            || !String::from_utf8_lossy(&answer).contains("\"key:")
-        {
+        if now > *until || !String::from_utf8_lossy(&answer).contains("\"key:") {
             return answer;
         }
         let mut answer: Json = serde_json::from_slice(&answer).unwrap();
-        answer["Items"] = before.clone();
+        let seen = before.iter().filter(|record| asks_for(asked, record));
+        answer["Items"] = seen.cloned().collect();
         Bytes::from(answer.to_string())
     }
 
