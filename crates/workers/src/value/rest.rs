@@ -12,8 +12,10 @@ use super::run::Run;
 use crate::error::WorkerError;
 use crate::on_record::taken_over;
 
-/// How often a run looks whether keys have come to rest.
+/// How often a run looks whether keys have come to rest, and for how long it waits more for each of
+/// them: it reads all of their records.
 const LOOK: Duration = Duration::from_millis(500);
+const LOOK_OF_KEY: Duration = Duration::from_millis(5);
 
 impl Run<'_> {
     /// The table's record as it is now, where nothing but records of its keys has changed.
@@ -52,7 +54,8 @@ impl Run<'_> {
                     this.table()
                 )));
             }
-            env.sleep(LOOK).await;
+            let keys = u32::try_from(keys.len()).unwrap_or(u32::MAX);
+            env.sleep(LOOK + LOOK_OF_KEY.saturating_mul(keys)).await;
             self.same_table().await?;
         }
     }
