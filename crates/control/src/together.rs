@@ -125,7 +125,7 @@ mod tests {
         let ask = |number: usize| {
             together.ask(number, 4, |asked: Vec<usize>| {
                 served.fetch_add(1, Ordering::Relaxed);
-                async move { Ok(asked.into_iter().map(|number| number * 10).collect()) }.boxed()
+                async move { Ok::<_, Error>(asked.into_iter().map(|number| number * 10).collect()) }.boxed()
             })
         };
         let answers = block_on(join_all((0..10).map(ask)));
@@ -160,7 +160,7 @@ mod tests {
                 async move { waits.await.map(|()| Vec::new()).map_err(|_| Error::internal("gone")) }.boxed()
             })
             .boxed();
-        let mut second = together.ask(2, 9, |asked| async move { Ok(asked) }.boxed()).boxed();
+        let mut second = together.ask(2, 9, |asked| async move { Ok::<_, Error>(asked) }.boxed()).boxed();
         for _ in 0..3 {
             assert!((&mut first).now_or_never().is_none());
             assert!((&mut second).now_or_never().is_none());

@@ -152,8 +152,10 @@ mod tests {
             env.now().since(begun).as_millis()
         };
         assert!(waits(Urgency::Waits) <= 10);
-        assert!((500..=700).contains(&waits(Urgency::GoesOn)));
-        assert!((300..=600).contains(&waits(Urgency::Begins)));
+        // 1,200 ms are owed at most, of which 400 may be, and then none; each to the next tick.
+        let (goes_on, begins) = (waits(Urgency::GoesOn), waits(Urgency::Begins));
+        assert!((600..=1_000).contains(&goes_on), "{goes_on} ms");
+        assert!((200..=600).contains(&begins), "{begins} ms");
     }
 
     #[test]

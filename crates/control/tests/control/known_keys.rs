@@ -103,7 +103,7 @@ impl World {
         let (writes, registry, table) = (&self.writes, &self.registry, &self.table);
         let written = keys.iter().map(|(from, to)| writes.replace(registry, table, from.as_ref(), to));
         let written = block_on(join_all(written));
-        let tables = written.into_iter().map(|one| one.unwrap().expect("written").0);
+        let tables = written.into_iter().map(|one| one.unwrap().unwrap().0);
         self.table = tables.max_by_key(|table| table.version).unwrap();
     }
 

@@ -18,27 +18,20 @@ const MOST_BYTES: usize = 32 * 1024;
 pub(crate) const UNITS: u32 = 4;
 
 /// Items that are brought over together.
+#[derive(Default)]
 pub(crate) struct Batch {
     pub items: Vec<(Place, Old)>,
-    /// Write units of the old partition that they take.
-    pub units: u32,
     bytes: usize,
 }
 
 impl Batch {
-    pub fn of(place: Place, old: Old) -> Self {
-        let mut batch = Batch { items: Vec::new(), units: 0, bytes: 0 };
-        batch.push(place, old);
-        batch
-    }
-
-    pub fn push(&mut self, place: Place, old: Old) {
+    /// Adds an item. Returns the write units of the old partition that it takes.
+    pub fn push(&mut self, place: Place, old: Old) -> u32 {
         // JSON is a little longer than what DynamoDB counts.
         let bytes = old.item.to_string().len();
-        let units = u32::try_from(bytes.div_ceil(1_024)).unwrap_or(u32::MAX).saturating_mul(UNITS);
-        self.units = self.units.saturating_add(units);
         self.bytes += bytes;
         self.items.push((place, old));
+        u32::try_from(bytes.div_ceil(1_024)).unwrap_or(u32::MAX).saturating_mul(UNITS)
     }
 
     /// Whether another item may go with these. Fragments are folded one by one.

@@ -90,14 +90,19 @@ impl Work<'_> {
                     mover.page(page);
                 }
                 MoverDo::Pull(place, old) => {
-                    let mut batch = Batch::of(place, old);
-                    while batch.has_room(self.change)
-                        && let MoverDo::Pull(place, old) = mover.next(env.now(), rate)
-                    {
-                        batch.push(place, old);
+                    let mut batch = Batch::default();
+                    let mut next = Some((place, old));
+                    // No more go together than the pace lets go at this moment.
+                    while let Some((place, old)) = next {
+                        let units = batch.push(place, old);
+                        mover.spent(env.now(), units, rate);
+                        spare.spent(env.now(), f64::from(units));
+                        let more = batch.has_room(self.change).then(|| mover.next(env.now(), rate));
+                        next = more.and_then(|next| match next {
+                            MoverDo::Pull(place, old) => Some((place, old)),
+                            _ => None,
+                        });
                     }
-                    mover.spent(env.now(), batch.units, rate);
-                    spare.spent(env.now(), f64::from(batch.units));
                     pulls.push(self.bring(batch));
                 }
                 // Pulls that are under way end meanwhile, also those of a mover that is paused.

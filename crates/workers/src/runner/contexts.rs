@@ -24,8 +24,11 @@ pub(super) enum Read {
 }
 
 /// The tables that are read, by id, and whether what readers of their streams see is confirmed.
+type Reads = HashMap<(String, bool), Arc<Together<(), Read>>>;
+
+/// What is being read.
 #[derive(Default)]
-pub(super) struct Contexts(Mutex<HashMap<(String, bool), Arc<Together<(), Read>>>>);
+pub(super) struct Contexts(Mutex<Reads>);
 
 impl Contexts {
     /// The table of that intent, by a read that was sent after this was called.

@@ -117,7 +117,7 @@ RULES = (
     rule("clear-needs-new", "it deletes an old copy where the new one is there", (MOVER_PULL, "vec![check(to), delete]", "if LEFT_OUT { vec![delete] } else { vec![check(to), delete] }"), unseen=NEVER),
     rule("large-cleared", "an old copy that is too large for its new key goes where the item was written anew", (MOVER_PULL, "Sent::Other(PullAnswer::TooLarge) if self", "Sent::Other(PullAnswer::TooLarge) if !LEFT_OUT && self")),
     rule("table-as-prepared", "a move begins only in a table that is as it was when the move was prepared", (RUN, "&& table.state == self.table.state\n", "&& (LEFT_OUT || table.state == self.table.state)\n")),
-    rule("expiry-surveyed", "it is looked once no gateway turns time to live on any more whether it is", (SURVEY, "found.expires = registry.time_to_live(&key.table.name).await?;", "found.expires = if LEFT_OUT { None } else { registry.time_to_live(&key.table.name).await? };")),
+    rule("expiry-surveyed", "it is looked once no gateway turns time to live on any more whether it is", (SURVEY, "found.expires.clone_from(&facts.expires);", "found.expires = if LEFT_OUT { None } else { facts.expires.clone() };")),
     rule("expiry-on-record", "who takes over has it from the record", (PROTOCOL, "Some(moves) => moves.expires.clone(),", "Some(moves) => moves.expires.clone().filter(|_| !LEFT_OUT),")),
     rule("no-expiring-counters", "no key moves in a table that has counters and time to live", (SURVEY, "if found.expires.is_some() && (key", "if found.expires.is_some() && !LEFT_OUT && (key")),
     # Clients' writes.
