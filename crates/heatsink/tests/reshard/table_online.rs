@@ -400,7 +400,7 @@ fn a_key_that_is_written_like_a_shard_stands_in_the_way_and_nothing_changes() {
     ));
     let Ok(PreparedLive::Live(live)) = live else { panic!("not live") };
     assert_eq!(live.key_type(), KeyType::S);
-    let survey = block_on(live.survey(&Unwatched)).unwrap();
+    let survey = block_on(live.survey(1_000, &Unwatched)).unwrap();
     assert_eq!((survey.keys, survey.keys_to_move, survey.items), (2, 2, 2));
     assert!(survey.in_the_way.unwrap().contains("\"game#~7\""));
     assert_eq!(block_on(town.registry().named("Scores")).unwrap(), []);

@@ -26,7 +26,7 @@ pub(crate) mod report;
 pub(crate) mod reshard;
 mod run;
 pub(crate) mod shares;
-mod spare;
+pub(crate) mod spare;
 pub(crate) mod steps;
 mod survey;
 pub(crate) mod table_context;

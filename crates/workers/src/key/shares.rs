@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What all movers take together, as a multiple of the highest rate of any: so many keys move as
 /// fast as they may, and more share.
-const AS_MANY: u32 = 4;
+pub(crate) const AS_MANY: u32 = 4;
 /// How many items all movers move at once, if that is enough for [`FEWEST`] of each.
 const PULLS: usize = 40;
 /// The fewest items that a mover moves at once.

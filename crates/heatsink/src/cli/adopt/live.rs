@@ -42,7 +42,7 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
         PreparedLive::Offline(why) => return Ok(Live::Offline(why.0)),
     };
     let bar = Arc::new(Bar::new(args.output));
-    let survey = live.survey(&*bar).await.map_err(exit)?;
+    let survey = live.survey(args.rate, &*bar).await.map_err(exit)?;
     bar.done();
     if args.dry_run {
         say(args.output, &document(&survey, live.phase()), &plan(&survey, live.phase()))?;

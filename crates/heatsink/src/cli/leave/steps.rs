@@ -124,7 +124,7 @@ async fn table_back(
         }
     };
     if live.phase().is_none() {
-        let survey = live.survey(&**bar).await.map_err(stopped)?;
+        let survey = live.survey(args.rate, &**bar).await.map_err(stopped)?;
         if let Some(why) = survey.in_the_way {
             return Err(Exit::failed(why));
         }

@@ -8,15 +8,17 @@ use serde::Serialize;
 use super::LiveAdoption;
 use super::layouts::{Layouts, too_many};
 use crate::error::WorkerError;
-use crate::key::estimate::{dollars, moving_of, write_units};
+use crate::key::batch::UNITS;
+use crate::key::estimate::{dollars, kilobytes, moving_of, write_units};
+use crate::key::shares::AS_MANY;
+use crate::key::spare::Spare;
 use crate::progress::Progress;
 
-/// About how long so many keys take beside their items: their records' writes to one partition of the
-/// registry. `heatsink-lab demo table --keys 1000` took 52 s with 8,900 items.
+/// About how long the steps of the table take, and those of so many keys: their records' writes to
+/// one partition of the registry. `heatsink-lab demo table --keys 1000` took 52 s with 8,900 items.
+const TABLE_SECONDS: u64 = 5;
 const TOGETHER: u64 = 100;
-const STEPS_SECONDS: f64 = 5.0;
-/// Items that move in a second, of all keys together: a guess.
-const ITEMS_PER_SECOND: f64 = 1_000.0;
+const KEYS_SECONDS: u64 = 4;
 
 /// What a live adoption would do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,18 +43,19 @@ pub struct LiveSurvey {
     pub read_units: u64,
     /// What these units cost in US dollars, on demand in us-east-1.
     pub dollars: f64,
-    /// About how long it takes, in seconds.
+    /// About how long it takes where clients leave the given rate, in seconds.
     pub seconds: u64,
     /// Why it cannot be done while clients use the table.
     pub in_the_way: Option<String>,
 }
 
 impl LiveAdoption {
-    /// Reads every key, and tells what would be moved.
+    /// Reads every key, and tells what would be moved. `rate`: write units a second that the move of a
+    /// key may take.
     ///
     /// # Errors
     /// The store's.
-    pub async fn survey(&self, progress: &dyn Progress) -> Result<LiveSurvey, WorkerError> {
+    pub async fn survey(&self, rate: u32, progress: &dyn Progress) -> Result<LiveSurvey, WorkerError> {
         let (record, records, layouts) = match &self.record {
             None => {
                 let record = self.registry.first_record(&self.described, Default::default(), true);
@@ -71,7 +74,7 @@ impl LiveAdoption {
         let walked = self.walk(&table, progress).await?;
         let key_type = table.key.partition.key_type;
         let by_key: BTreeMap<_, _> = records.iter().map(|one| (&*one.key, one)).collect();
-        let (mut keys_to_move, mut items_to_move, mut new) = (0, 0, 0);
+        let (mut keys_to_move, mut items_to_move, mut most_of_key, mut new) = (0, 0, 0, 0);
         for (key, items) in &walked.keys {
             let on_record = by_key.get(&**key).copied();
             if layouts.wish(key, key_type, on_record).is_none() {
@@ -80,10 +83,14 @@ impl LiveAdoption {
             keys_to_move += 1;
             new += usize::from(on_record.is_none());
             let lies = on_record.map_or_else(|| layouts.before(key, key_type), |one| one.layout.clone());
-            items_to_move += moving_of(*items, &lies, &layouts.after(key, key_type));
+            let moving = moving_of(*items, &lies, &layouts.after(key, key_type));
+            items_to_move += moving;
+            most_of_key = most_of_key.max(moving);
         }
         let of_item = walked.bytes.checked_div(walked.items).unwrap_or(0);
         let write_units = write_units(items_to_move, of_item);
+        let old_units = kilobytes(of_item) * u64::from(UNITS);
+        let units = (items_to_move * old_units, most_of_key * old_units);
         // Two walks at least, with strong reads of 4 KB.
         let read_units = 2 * walked.bytes.div_ceil(4096);
         let in_the_way = self.unwritable(&walked, &layouts).or_else(|| {
@@ -101,19 +108,15 @@ impl LiveAdoption {
             write_units,
             read_units,
             dollars: dollars(write_units, read_units),
-            seconds: seconds(keys_to_move, items_to_move),
+            seconds: seconds(keys_to_move, units, rate),
             in_the_way,
         })
     }
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a number for people"
-)]
-fn seconds(keys: u64, items: u64) -> u64 {
-    let steps = keys.div_ceil(TOGETHER) as f64 * STEPS_SECONDS;
-    (steps + items as f64 / ITEMS_PER_SECOND).ceil() as u64
+/// How long it takes to move so many keys, whose items take so many units of their old partitions,
+/// and those of the largest one: what one key is given, and all keys of a gateway together.
+fn seconds(keys: u64, (all, largest): (u64, u64), rate: u32) -> u64 {
+    let steps = TABLE_SECONDS + (keys * KEYS_SECONDS).div_ceil(TOGETHER);
+    steps + Spare::seconds(largest, rate).max(all.div_ceil(u64::from(AS_MANY * rate.max(1))))
 }
