@@ -55,6 +55,11 @@ impl Lies {
         }
     }
 
+    /// The slots that are written to: those are measured, as at a gateway.
+    pub fn written(&self, now: u64) -> &[u16] {
+        self.moves.as_ref().filter(|moves| now >= moves.cut_over).map_or(&self.slots, |moves| &moves.to)
+    }
+
     /// The slot that has an item.
     pub fn has(&self, now: u64, sort: &[u8]) -> u16 {
         match &self.moves {

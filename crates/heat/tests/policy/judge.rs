@@ -1,12 +1,14 @@
 //! What ought to come of a load, against what came: every key that sharding can help is relieved,
 //! no other is touched, none is made worse, and no key gets many more shards than it needs.
 //!
-//! Whether a change made a key worse is told by the same load without the policy.
+//! Whether a change made a key worse is told by the same load without the policy. What the table's
+//! own capacity refuses, or an index's, is counted apart: no layout of keys helps against it.
 
 use std::collections::BTreeSet;
 
-use crate::ground::{Ground, partition};
-use crate::scene::{Asked, Role, Scene};
+use crate::cause::{of_stay, of_worse};
+use crate::filled::{beside_fixed, is_small, least, loads, own_loads};
+use crate::scene::{Act, Role, Scene};
 use crate::world::Story;
 
 /// A key burns while more than this share of it is refused, over [`SPAN`] seconds.
@@ -16,7 +18,7 @@ const SPAN: usize = 3;
 const WORSE: f64 = 0.02;
 const WORSE_SECONDS: usize = 5;
 /// In the last seconds all has to be well.
-const LAST: usize = 10;
+pub const LAST: usize = 10;
 
 /// What came of one key.
 #[derive(Clone, Debug)]
@@ -38,6 +40,11 @@ pub struct Verdict {
     pub fates: Vec<Fate>,
     /// What is wrong, in words.
     pub wrong: Vec<String>,
+    /// Why: of each key that stays refused, that became worse, that has too many shards.
+    pub causes: Vec<String>,
+    pub stay: usize,
+    /// Keys that the capacity of the table or of its index refuses in the end.
+    pub limited: usize,
     /// From the first key's first refusal to the last key's relief, in seconds. Keys that begin
     /// together are not refused together: each first uses what its partition has saved.
     pub relief: Option<usize>,
@@ -71,17 +78,10 @@ fn noises(bins: &[(u32, u32)], shares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Whether less is asked of a key than is worth a move.
-fn is_small(scene: &Scene, at: usize) -> bool {
-    scene.asked(at).filled(1.0) < 0.1
-}
-
-/// Whether a key lies where one lies that nothing helps.
-fn beside_fixed(scene: &Scene, story: &Story, at: usize) -> bool {
-    let places = |at: usize| own_loads(scene, story, at).into_iter().map(|(partition, _)| partition);
-    let fixed = (0..scene.keys.len()).filter(|other| scene.keys[*other].role == Role::Fixed);
-    let taken: BTreeSet<usize> = fixed.flat_map(places).collect();
-    !scene.keys[at].index && places(at).any(|partition| taken.contains(&partition))
+/// What was asked for in each second, and what partitions alone refused of it.
+fn by_partitions(story: &Story, at: usize) -> Vec<(u32, u32)> {
+    let of = story.bins[at].iter().zip(&story.limited[at]);
+    of.map(|((asked, refused), limited)| (*asked, refused - limited)).collect()
 }
 
 fn share(bins: &[(u32, u32)]) -> f64 {
@@ -93,6 +93,9 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
     let mut verdict = Verdict {
         fates: Vec::new(),
         wrong: Vec::new(),
+        causes: Vec::new(),
+        stay: 0,
+        limited: 0,
         relief: None,
         slowest: None,
         ratios: Vec::new(),
@@ -102,7 +105,7 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
     let loads = [loads(scene, story, false), loads(scene, story, true)];
     let (mut first, mut last) = (usize::MAX, None);
     for (at, key) in scene.keys.iter().enumerate() {
-        let bins = &story.bins[at];
+        let bins = &by_partitions(story, at);
         let of = shares(bins);
         let of_without = shares(&without.bins[at]);
         let begun = of.iter().zip(&of_without).position(|(one, other)| one.max(*other) >= BURNS);
@@ -121,17 +124,21 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
             changes: story.changes.iter().filter(|change| change.key == at).count(),
             shards: changed.contains(&at).then(|| {
                 let own = own_loads(scene, story, at);
-                let least = least(scene.asked(at), &loads[usize::from(key.index)], &own);
+                let least = least(scene, at, &loads[usize::from(key.index)], &own);
                 (story.slots[at].len(), least)
             }),
         };
         let name = &key.name;
+        let of_last = |bins: &[(u32, u32)]| share(&bins[bins.len() - LAST..]);
+        verdict.limited += usize::from(of_last(&story.bins[at]) - refused >= BURNS);
         // A small key beside one that cannot be helped is not worth a move of its own.
         let is_beside = is_small(scene, at) && beside_fixed(scene, story, at);
         if key.role != Role::Fixed && !is_beside {
             if refused >= BURNS {
                 let why =
                     story.left.get(&at).map_or(String::new(), |(reason, why)| format!(": {reason:?}: {why}"));
+                verdict.stay += 1;
+                verdict.causes.push(of_stay(scene, story, at));
                 verdict.wrong.push(format!("{name} stays refused: {:.1} %{why}", refused * 100.0));
             }
             if let Some((begun, over)) = fate.burned {
@@ -142,6 +149,8 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
         }
         if let Some(seconds) = worse {
             verdict.worse += 1;
+            let begins = runs.windows(seconds).position(|run| run.iter().all(|is_worse| *is_worse));
+            verdict.causes.push(of_worse(scene, story, at, begins.unwrap_or_default()));
             verdict.wrong.push(format!("{name} was made worse for {seconds} s"));
         }
         if changed.contains(&at) {
@@ -154,6 +163,10 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
             let ratio = shards as f64 / least.max(1) as f64;
             verdict.ratios.push(ratio);
             if ratio > 3.0 {
+                let reads = scene.asks.iter().any(|ask| ask.key == at && matches!(ask.act, Act::Query(_)));
+                let told = if scene.told { "told" } else { "not told" };
+                let what = if reads { "of pages" } else { "of others" };
+                verdict.causes.push(format!("too many shards: {what}, {told}"));
                 verdict.wrong.push(format!("{name} has {shards} shards, and {least} are enough"));
             }
         }
@@ -161,61 +174,4 @@ pub fn judge(scene: &Scene, story: &Story, without: &Story) -> Verdict {
     }
     verdict.relief = last.map(|last| last.saturating_sub(first));
     verdict
-}
-
-/// What each partition is asked for in the end, as a share of its ceiling by kind.
-fn loads(scene: &Scene, story: &Story, index: bool) -> Vec<Asked> {
-    let mut ground = Ground::new(scene.partitions, scene.indexed);
-    let mut loads = vec![Asked::default(); ground.firsts[usize::from(index)].len()];
-    for (at, key) in scene.keys.iter().enumerate().filter(|(_, key)| key.index == index) {
-        let asked = scene.asked(at);
-        let slots = &story.slots[at];
-        for slot in slots {
-            let place = ground.place(&key.name, *slot);
-            let load = &mut loads[partition(&ground.firsts[usize::from(index)], place)];
-            let part = 1.0 / slots.len() as f64;
-            load.writes += asked.writes * part;
-            load.strong += asked.strong * part;
-            load.eventual += asked.eventual * part;
-        }
-    }
-    loads
-}
-
-/// What one key asks of each partition.
-fn own_loads(scene: &Scene, story: &Story, at: usize) -> Vec<(usize, f64)> {
-    let mut ground = Ground::new(scene.partitions, scene.indexed);
-    let key = &scene.keys[at];
-    let slots = &story.slots[at];
-    let part = 1.0 / slots.len() as f64;
-    slots
-        .iter()
-        .map(|slot| {
-            let place = ground.place(&key.name, *slot);
-            (partition(&ground.firsts[usize::from(key.index)], place), part)
-        })
-        .collect()
-}
-
-/// The least number of shards that fit into the partitions with the least others. A partition is
-/// reckoned to take what DynamoDB promises: 3,000 read units, of whatever reads.
-fn least(asked: Asked, loads: &[Asked], own: &[(usize, f64)]) -> usize {
-    let mut others = loads.to_vec();
-    for (partition, part) in own {
-        let load = &mut others[*partition];
-        load.writes -= asked.writes * part;
-        load.strong -= asked.strong * part;
-        load.eventual -= asked.eventual * part;
-    }
-    others.sort_by(|a, b| a.filled(1.0).total_cmp(&b.filled(1.0)));
-    let fits = |shards: usize, other: &Asked| {
-        let part = 1.0 / shards as f64;
-        let sum = Asked {
-            writes: other.writes + asked.writes * part,
-            strong: other.strong + asked.strong * part,
-            eventual: other.eventual + asked.eventual * part,
-        };
-        (sum.writes / 1_000.0).max((sum.strong + sum.eventual) / 3_000.0) <= 1.0
-    };
-    (1..=others.len()).find(|shards| fits(*shards, &others[shards - 1])).unwrap_or(others.len())
 }

@@ -15,7 +15,9 @@
     reason = "a test fails by panicking; figures are small"
 )]
 
+mod cause;
 mod false_alarms;
+mod filled;
 mod gateway;
 mod ground;
 mod judge;
@@ -23,6 +25,7 @@ mod ranges;
 mod scene;
 mod world;
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,10 +36,12 @@ use world::{Story, play};
 /// Seeds of a short run.
 const SEEDS: u64 = 12;
 /// What is not mended yet, of so few seeds and of 300: keys that are still refused after a minute,
-/// and keys that a change made worse for more than five seconds. Most are where the store does not
-/// tell its partitions, and keys meet that nobody can know to be neighbours.
-const STAY: [usize; 2] = [1, 277];
-const WORSE: [usize; 2] = [5, 173];
+/// keys that a change made worse for more than five seconds, and keys with more than three times the
+/// least shards. Most are where the store does not tell its partitions, and keys meet that nobody
+/// can know to be neighbours.
+const STAY: [usize; 2] = [1, 83];
+const WORSE: [usize; 2] = [4, 77];
+const MANY: [usize; 2] = [1, 22];
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
@@ -106,6 +111,8 @@ struct Tally {
     changed: usize,
     stay: usize,
     worse: usize,
+    limited: usize,
+    causes: BTreeMap<String, usize>,
     failed: Vec<(u64, String)>,
 }
 
@@ -134,8 +141,11 @@ fn play_seeds(seeds: u64) -> Tally {
                     tally.burned += verdict.fates.iter().filter(|fate| fate.burned.is_some()).count();
                     tally.changed += verdict.ratios.len();
                     tally.worse += verdict.worse;
-                    tally.stay +=
-                        verdict.wrong.iter().filter(|wrong| wrong.contains("stays refused")).count();
+                    tally.stay += verdict.stay;
+                    tally.limited += verdict.limited;
+                    for cause in &verdict.causes {
+                        *tally.causes.entry(cause.clone()).or_default() += 1;
+                    }
                     if !verdict.wrong.is_empty() {
                         tally.failed.push((seed, verdict.wrong.join("\n  ")));
                     }
@@ -170,21 +180,28 @@ impl Tally {
             self.worse,
             self.failed.len(),
         );
+        println!(
+            "{} keys are refused by the capacity of their table or index, which no layout helps",
+            self.limited
+        );
+        for (cause, keys) in &self.causes {
+            println!("{keys:5} {cause}");
+        }
         for (seed, wrong) in &self.failed {
             println!("seed {seed}:\n  {wrong}");
         }
     }
 
     /// Panics where more is wrong than that.
-    fn judge(&self, stay: usize, worse: usize) {
+    fn judge(&self, [stay, worse, many]: [usize; 3]) {
         let all: String =
             self.failed.iter().map(|(seed, wrong)| format!("seed {seed}:\n  {wrong}\n")).collect();
         let replay =
             "replay one: HEATSINK_SEED=1 cargo test -p heatsink-heat --test policy of_random -- --nocapture";
         assert!(self.stay <= stay && self.worse <= worse, "{all}{replay}");
-        for kind in ["without need", "are enough"] {
-            assert!(!all.contains(kind), "{all}{replay}");
-        }
+        let too_many = self.ratios.iter().filter(|ratio| **ratio > 3.0).count();
+        assert!(too_many <= many, "{too_many} keys have too many shards\n{all}{replay}");
+        assert!(!all.contains("without need"), "{all}{replay}");
         let median = self.ratios.get(self.ratios.len() / 2);
         assert!(median.is_none_or(|median| *median <= 1.5), "{median:?} times the least shards");
     }
@@ -195,7 +212,7 @@ impl Tally {
 fn of_random_loads_each_key_that_shards_help_is_relieved() {
     let tally = play_seeds(SEEDS);
     tally.tell(SEEDS);
-    tally.judge(STAY[0], WORSE[0]);
+    tally.judge([STAY[0], WORSE[0], MANY[0]]);
 }
 
 #[test]
@@ -203,7 +220,7 @@ fn of_random_loads_each_key_that_shards_help_is_relieved() {
 fn of_hundreds_of_random_loads_each_key_that_shards_help_is_relieved() {
     let tally = play_seeds(300);
     tally.tell(300);
-    tally.judge(STAY[1], WORSE[1]);
+    tally.judge([STAY[1], WORSE[1], MANY[1]]);
 }
 
 /// Whether all keys of a load are relieved within so many seconds from the first refusal, and

@@ -110,6 +110,13 @@ impl Act {
     }
 }
 
+/// What a page asks of a shard that has this share of it: what is there with three standard
+/// deviations more, so that one round suffices.
+pub fn likely(items: f64, share: f64) -> f64 {
+    let mean = items * share;
+    (mean + 3.0 * (mean * (1.0 - share)).sqrt()).ceil().clamp(1.0, items)
+}
+
 pub struct Scene {
     pub seed: u64,
     pub partitions: u64,
@@ -130,11 +137,23 @@ pub struct Scene {
 pub const BEGIN: u64 = 4;
 
 impl Scene {
-    /// What is asked of a key.
+    /// What is asked of a whole key.
     pub fn asked(&self, key: usize) -> Asked {
+        self.asked_over(key, 1)
+    }
+
+    /// What is asked of a key with so many shards by a hash, of all of them together.
+    pub fn asked_over(&self, key: usize, shards: usize) -> Asked {
         let mut sum = Asked::default();
         for ask in self.asks.iter().filter(|ask| ask.key == key) {
-            let units = ask.per_second * f64::from(ask.act.items()) * ask.act.units(ask.bytes);
+            let each = match ask.act {
+                Act::Query(items) => {
+                    let share = likely(f64::from(items), 1.0 / shards as f64);
+                    shards as f64 * Act::Query(share as u32).units(ask.bytes)
+                }
+                act => act.units(ask.bytes),
+            };
+            let units = ask.per_second * f64::from(ask.act.items()) * each;
             match ask.act {
                 Act::GetStrong => sum.strong += units,
                 Act::GetEventual | Act::Query(_) => sum.eventual += units,

@@ -22,7 +22,7 @@ use heatsink_physics::{Access, Cause};
 
 use crate::gateway::{Gateway, INDEX, OfSlot, Part, Seen, TABLE};
 use crate::ground::{Ground, Lies, Move, Told};
-use crate::scene::{Act, Key, Scene};
+use crate::scene::{Act, Key, Scene, likely};
 
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLI;
@@ -51,6 +51,10 @@ pub struct Changed {
 pub struct Story {
     /// By key and second: items asked for, and refused.
     pub bins: Vec<Vec<(u32, u32)>>,
+    /// Of the refused ones: those that the capacity of the table or of the index refuses, too, and
+    /// of a value of an index those that a partition of the table does. No place that the key, or
+    /// the value, can have is free of it.
+    pub limited: Vec<Vec<u32>>,
     pub changes: Vec<Changed>,
     /// The slots of each key in the end.
     pub slots: Vec<Vec<u16>>,
@@ -103,6 +107,7 @@ pub fn play(scene: &Scene, acts: bool) -> Story {
         reports: vec![None; scene.gateways],
         story: Story {
             bins: vec![vec![(0, 0); scene.seconds as usize]; keys],
+            limited: vec![vec![0; scene.seconds as usize]; keys],
             changes: Vec::new(),
             slots: Vec::new(),
             left: HashMap::new(),
@@ -148,7 +153,7 @@ impl World<'_> {
                     let (places, lies) = (&self.places, &self.lies);
                     let slots = |key: &str| {
                         let at = places.get(&(false, key.as_bytes().to_vec()));
-                        at.map_or_else(|| vec![0], |at| lies[*at].slots.clone())
+                        at.map_or_else(|| vec![0], |at| lies[*at].written(now).to_vec())
                     };
                     self.gateways[gateway].keep(now / MILLI, slots);
                     KEEP
@@ -193,7 +198,7 @@ impl World<'_> {
         let mut seen = Vec::new();
         let mut of_slots = Vec::new();
         let sorts: Vec<String> = (0..ask.act.items()).map(|_| sort(self)).collect();
-        let mut refused = 0;
+        let (mut refused, mut limited) = (0, 0);
         let request = match ask.act {
             Act::Update | Act::Add => RequestKind::Update,
             Act::Statement => RequestKind::Change,
@@ -242,12 +247,14 @@ impl World<'_> {
                         .map_or(Outcome::ThrottledByIndex, |(_, cause)| told(*cause)),
                 };
                 refused = u32::from(!throttles.is_empty());
+                let is_elsewhere = throttles.iter().any(|(demand, _)| *demand == 0);
+                limited = u32::from(is_elsewhere || is_limited(&throttles));
                 let sort = Some(sorts[0].as_bytes());
                 let of_table = Seen { key: &author, outcome: outcome(0), sort, ..one };
                 let part = Part { index: true, kind: Kind::Write };
                 let of_index = Seen { part, outcome: outcome(1), sort: None, ..one };
                 self.gateways[gateway].count(now / MILLI, 1, &[of_table, of_index], &[]);
-                self.bin(now, ask.key, 1, refused);
+                self.bin(now, ask.key, [1, refused, limited]);
                 return;
             }
             Act::Query(items) => {
@@ -256,7 +263,7 @@ impl World<'_> {
                 let demands: Vec<_> = shares
                     .iter()
                     .map(|(slot, share)| {
-                        let items = (f64::from(items) * share).ceil();
+                        let items = likely(f64::from(items), *share);
                         let units = (bytes * items / 4_096.0).ceil().max(1.0) / 2.0;
                         let place = self.ground.place(&key.name, *slot);
                         (*slot, units, self.ground.demand(false, Access::Eventual, place, units))
@@ -266,8 +273,9 @@ impl World<'_> {
                 // Each shard is asked by itself; one that refuses fails the page.
                 let mut worst = Outcome::Done;
                 for (demand, (slot, units, _)) in all.iter().zip(&demands) {
-                    let outcome =
-                        self.ground.offer(now, &[*demand]).first().map_or(Outcome::Done, |one| told(one.1));
+                    let throttles = self.ground.offer(now, &[*demand]);
+                    let outcome = throttles.first().map_or(Outcome::Done, |one| told(one.1));
+                    limited |= u32::from(is_limited(&throttles));
                     if outcome != Outcome::Done {
                         worst = outcome;
                     }
@@ -290,6 +298,7 @@ impl World<'_> {
                 }
                 let throttles = self.ground.offer(now, &demands);
                 refused = if throttles.is_empty() { 0 } else { ask.act.items() };
+                limited = if is_limited(&throttles) { refused } else { 0 };
                 for (at, (sort, slot)) in sorts.iter().zip(slots).enumerate() {
                     let is_refused = throttles.iter().any(|(one, _)| *one == at);
                     let outcome = if is_refused { Outcome::Throttled } else { Outcome::Done };
@@ -313,8 +322,10 @@ impl World<'_> {
                     };
                     let place = self.ground.place(&key.name, slot);
                     let demand = self.ground.demand(false, access, place, units);
-                    let cause = self.ground.offer(now, &[demand]).first().map(|one| one.1);
+                    let throttles = self.ground.offer(now, &[demand]);
+                    let cause = throttles.first().map(|one| one.1);
                     refused += u32::from(cause.is_some());
+                    limited += u32::from(is_limited(&throttles));
                     let outcome = match cause {
                         None => Outcome::Done,
                         Some(_) if matches!(act, Act::Batch(_)) => Outcome::Throttled,
@@ -333,13 +344,15 @@ impl World<'_> {
             _ => 1,
         };
         self.gateways[gateway].count(now / MILLI, most, &seen, &of_slots);
-        self.bin(now, ask.key, ask.act.items(), refused);
+        self.bin(now, ask.key, [ask.act.items(), refused, limited]);
     }
 
-    fn bin(&mut self, now: u64, key: usize, asked: u32, refused: u32) {
-        let bin = &mut self.story.bins[key][(now / SECOND) as usize];
+    fn bin(&mut self, now: u64, key: usize, [asked, refused, limited]: [u32; 3]) {
+        let second = (now / SECOND) as usize;
+        let bin = &mut self.story.bins[key][second];
         bin.0 += asked;
         bin.1 += refused;
+        self.story.limited[key][second] += limited;
     }
 
     /// One look of a gateway's automatic mode.
@@ -407,6 +420,11 @@ impl World<'_> {
             self.story.changes.push(Changed { at, key, shards, in_ranges, sentence: decision.sentence });
         }
     }
+}
+
+/// Whether another limit than a partition's refuses.
+fn is_limited(throttles: &[(usize, Cause)]) -> bool {
+    throttles.iter().any(|(_, cause)| !matches!(cause, Cause::KeyRange | Cause::Scaling))
 }
 
 /// What an answer says of a request that was refused so.
