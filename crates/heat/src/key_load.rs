@@ -26,6 +26,10 @@ pub struct Refused {
     pub by_partition: f64,
     /// Of these: because a partition of an index of the table was, and not one of the table.
     pub by_index: f64,
+    /// Of these: because the table, its index or the account was at its limit. Older gateways do not
+    /// tell it.
+    #[serde(default)]
+    pub by_limit: f64,
     /// How many were counted for the requests: of those that are drawn, one stands for many. 0
     /// where that is not known, as of older gateways.
     #[serde(default)]
@@ -41,6 +45,7 @@ impl Refused {
             throttled: self.throttled + other.throttled,
             by_partition: self.by_partition + other.by_partition,
             by_index: self.by_index + other.by_index,
+            by_limit: self.by_limit + other.by_limit,
             counted: self.counted + other.counted,
         }
     }
@@ -53,6 +58,7 @@ impl Refused {
             throttled: self.throttled * factor,
             by_partition: self.by_partition * factor,
             by_index: self.by_index * factor,
+            by_limit: self.by_limit * factor,
             counted: self.counted * factor,
         }
     }
@@ -331,6 +337,7 @@ impl KeyLoad {
             throttled: of_counted(heat.refused.all),
             by_partition: of_counted(heat.refused.by_partition),
             by_index: of_counted(heat.refused.by_index),
+            by_limit: of_counted(heat.refused.by_maximum) + of_counted(heat.refused.by_account),
             counted,
         };
         // One drawn request may stand for many, and be the only one that was refused.

@@ -46,6 +46,13 @@ pub(super) struct Piece {
     pub(super) partition: Option<usize>,
 }
 
+impl Piece {
+    /// The units at most, one standard deviation from what was counted: the bound is three away.
+    fn likely_most(&self) -> Option<f64> {
+        self.most_units.map(|most| self.units + (most - self.units) / 3.0)
+    }
+}
+
 /// What becomes of a piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fate {
@@ -185,7 +192,7 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
         // may ask for that much.
         let is_only = members.len() == 1 && piece.is_whole && piece.partition.is_none();
         let is_only = is_only && piece.refused.measured_on >= ENOUGH;
-        let is_only = is_only && piece.most_units.is_none_or(|most| is_alone(most, asked));
+        let is_only = is_only && piece.likely_most().is_none_or(|most| is_alone(most, asked));
         let units = if is_only { asked } else { piece.units };
         fates[*at].beside = (asked - units).max(0.0);
         fates[*at].takes_all = is_only;
@@ -205,6 +212,8 @@ fn settle(pieces: &[Piece], members: &[usize], asked: f64, ceiling: f64, fates: 
         // What fills a partition by itself fills any.
         .filter(|at| (WORTH * ceiling..room).contains(&pieces[*at].units))
         .filter(|at| pieces[*at].can_leave && !fates[*at].grows)
+        // Of one item, which no shards spread, that has to be likely.
+        .filter(|at| pieces[*at].can_grow || pieces[*at].likely_most().is_none_or(|most| most < room))
         .collect();
     // What came last goes first; of equals the smallest one that suffices, else the largest.
     while left > room && !leavers.is_empty() {

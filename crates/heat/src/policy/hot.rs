@@ -8,11 +8,15 @@ use crate::advice::THROTTLED;
 use crate::detect::Kind;
 use crate::{PARTITION_READS, PARTITION_WRITES};
 
-/// Windows over which the load of a burning key is averaged.
-const MEAN_OF: f64 = 10.0;
-/// So many windows without a sign do not end it: of few requests that are drawn, none may be a
-/// refused one.
+/// Windows over which the load of a burning key is averaged: of a key of which three requests are
+/// drawn a second, fewer say nothing for certain.
+const MEAN_OF: f64 = 30.0;
+/// So many windows without a sign do not end it, nor do more of them in which fewer requests were
+/// counted than that: of few that are drawn, none may be a refused one.
 const QUIET: u8 = 2;
+const QUIET_COUNTED: f64 = 50.0;
+/// So many do, whatever was counted.
+const QUIET_MOST: u8 = 20;
 /// A key below this many units a second is not what fills a partition.
 const LEAST_UNITS: f64 = 20.0;
 
@@ -24,6 +28,8 @@ pub(super) struct Hot {
     pub(super) windows: f64,
     pub(super) mean: KeyLoad,
     quiet: u8,
+    /// Requests that were counted in the quiet windows.
+    quiet_counted: f64,
 }
 
 impl Hot {
@@ -42,17 +48,22 @@ impl Hot {
                 windows: 0.0,
                 mean: load.clone(),
                 quiet: 0,
+                quiet_counted: 0.0,
             });
         };
-        let quiet = if burns { 0 } else { before.quiet + 1 };
-        if quiet > QUIET {
+        let counted = load.writes_refused.counted + load.reads_refused.counted;
+        let (quiet, quiet_counted) =
+            if burns { (0, 0.0) } else { (before.quiet + 1, before.quiet_counted + counted) };
+        // An older gateway tells no counts.
+        let is_seen = quiet_counted >= QUIET_COUNTED || counted <= 0.0;
+        if quiet > QUIET && is_seen || quiet > QUIET_MOST {
             return None;
         }
         let windows = (before.windows + 1.0).min(MEAN_OF);
         let mut mean = before.mean.times(1.0 - 1.0 / windows);
         mean.add(&load.times(1.0 / windows));
         let mean = if windows > 1.0 { mean } else { load.clone() };
-        Some(Hot { windows, mean, quiet, ..before })
+        Some(Hot { windows, mean, quiet, quiet_counted, ..before })
     }
 
     /// A share of the requests of that kind, as it was measured.

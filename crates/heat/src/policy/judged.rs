@@ -13,12 +13,17 @@ use super::hot::{Hot, ceiling, over};
 use super::placing::Ground;
 use super::planned::FILLED;
 use super::share::Share;
-use crate::KeyLoad;
 use crate::advice::{Each, Finding, Observed, Split, Spread, THROTTLED, asked_of, fewest_shards, is_alone};
 use crate::detect::Kind;
+use crate::{KeyLoad, SlotLoad};
 
 /// Fewer requests a second of other keys say nothing about the table.
 const FEW: f64 = 20.0;
+/// Read units a second that a partition serves at most: eventually consistent ones, by its leader and
+/// its followers (docs/explain/partitions.md#two-gates).
+const FOLLOWED_READS: f64 = 4_500.0;
+/// Seconds of its ceiling that a partition saves while it is asked for less.
+const SAVED_SECONDS: f64 = 0.5;
 /// From this share on the load is one item's, or one page's.
 const MOST: f64 = 0.5;
 
@@ -68,6 +73,14 @@ impl Judged {
             Kind::Write => (refused.share, 0.0),
             Kind::Read => (0.0, refused.share),
         };
+        let [writes, reads] = [Kind::Write, Kind::Read].map(|kind| most_asked(&hot, kind, shards));
+        if seen.writes > writes {
+            (seen.writes, seen.peak_writes) = (writes, writes);
+        }
+        if seen.reads > reads {
+            let less = reads / seen.reads;
+            (seen.reads, seen.gets, seen.queries) = (reads, seen.gets * less, seen.queries * less);
+        }
         Judged { name: KeyName::of(load), facts, hot, kind, refused, limit, seen }
     }
 
@@ -129,6 +142,14 @@ impl Judged {
     pub(super) fn is_by_index(&self) -> bool {
         self.seen.by_index > self.refused.share
             && self.hot.share(Kind::Write, self.seen.by_index).least() >= THROTTLED
+    }
+
+    /// Whether nothing is known yet of which of its shards burn: they are measured from the window
+    /// on after which the layout had them.
+    pub(super) fn awaits_slots(&self) -> bool {
+        let slots = &self.facts.slots;
+        let is_measured = |slot: &SlotLoad| slots.contains(&slot.slot);
+        slots.len() > 1 && self.name.index.is_none() && !self.hot.mean.slots.iter().any(is_measured)
     }
 
     /// Whether it is certain that it is refused at all.
@@ -204,6 +225,23 @@ impl Judged {
     }
 }
 
+/// Units a second that a key asks for at most: its partitions serve no more than they can, and what
+/// they saved in half a second before, and what they refuse is known as a share. What was counted of
+/// few draws may be twice as much.
+fn most_asked(hot: &Hot, kind: Kind, shards: usize) -> f64 {
+    let load = &hot.mean;
+    #[allow(clippy::cast_precision_loss, reason = "at most 1,000")]
+    let served = shards.max(1) as f64
+        * match kind {
+            Kind::Write => ceiling(kind),
+            Kind::Read => FOLLOWED_READS,
+        };
+    let refused = load.refused(kind);
+    let share = hot.share(kind, refused.share(refused.throttled));
+    let saved = SAVED_SECONDS / hot.windows.max(1.0);
+    asked_of(served * (1.0 + saved), share.share + share.deviation()).max(load.least(kind))
+}
+
 /// Which share of the table's other keys' requests is throttled; `None` where there are few.
 fn others(load: &KeyLoad, totals: &Totals) -> Option<f64> {
     let (requests, throttled) = totals.get(&load.table)?;
@@ -220,7 +258,13 @@ fn others(load: &KeyLoad, totals: &Totals) -> Option<f64> {
 fn by_partition(load: &KeyLoad, kind: Kind, shards: usize, others: Option<f64>) -> (f64, bool) {
     let refused = load.refused(kind);
     let told = refused.share(refused.by_partition);
-    let untold = refused.share(refused.throttled - refused.by_partition - refused.by_index);
+    let limited = refused.share(refused.by_limit);
+    // The limit of a table refuses all its keys alike: another place helps none of them.
+    if limited >= THROTTLED && limited > told {
+        return (limited, true);
+    }
+    let untold =
+        refused.share(refused.throttled - refused.by_partition - refused.by_index - refused.by_limit);
     if untold < THROTTLED {
         return (told, false);
     }

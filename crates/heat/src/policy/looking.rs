@@ -22,8 +22,11 @@ use crate::detect::Kind;
 
 /// The most keys of a table that one change takes.
 const TOGETHER: usize = 100;
-/// A key that changed a short while ago is looked at for so long before it is mended.
+/// A key that changed a short while ago is looked at for so long before it is mended, and so are
+/// those that begin to burn after the change of another one.
 const MENDED_AFTER: Duration = Duration::from_secs(1);
+/// For so long it waits for which of its shards burn. Not all keys are measured by shard.
+const MEASURED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A table or an index.
 type Place = (String, Option<String>);
@@ -103,12 +106,19 @@ impl Policy {
         grounds
     }
 
+    /// Whether it may burn by the change of another key of its table or index.
+    fn is_disturbed(&self, now: MonotonicInstant, one: &Judged) -> bool {
+        let is_near = |name: &KeyName| name.table == one.name.table && name.index == one.name.index;
+        self.keys.iter().any(|(name, state)| state.disturbs(now) && is_near(name))
+    }
+
     /// Why a key may not change now; `None` if it may.
     fn gate(&self, now: MonotonicInstant, one: &Judged) -> Option<Reason> {
         let (settings, load) = (&one.facts.settings, &one.hot.mean);
         let state = self.keys.get(&one.name)?;
         let burned = now.since(one.since());
-        let hot_for = if state.is_new(now) { settings.hot_for.min(MENDED_AFTER) } else { settings.hot_for };
+        let is_mended = state.is_new(now) || self.is_disturbed(now, one);
+        let hot_for = if is_mended { settings.hot_for.min(MENDED_AFTER) } else { settings.hot_for };
         let barred = if load.is_cut {
             Some(Reason::CutKey)
         } else if load.is_number_without_room() {
@@ -119,6 +129,7 @@ impl Policy {
         let is_index = one.name.index.is_some();
         barred
             .or_else(|| (burned < hot_for).then_some(Reason::NotYetCertain))
+            .or_else(|| (one.awaits_slots() && burned < MEASURED_WITHIN).then_some(Reason::NotYetCertain))
             .or_else(|| one.is_by_index().then_some(Reason::IndexValue))
             .or_else(|| (one.limit && one.is_certain()).then_some(Reason::Limit))
             .or_else(|| state.rests.as_ref().map(|(_, reason, _)| *reason))

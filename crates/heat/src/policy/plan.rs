@@ -6,10 +6,11 @@ use super::crowds::Fate;
 use super::decision::Change;
 use super::judged::Judged;
 use super::placing::{Ground, lowest};
-use super::planned::{FILLED, ITEMS, Plan, units_of_move};
+use super::planned::{FILLED, FILLED_UNTOLD, ITEMS, Plan, units_of_move};
 use super::ranges::InRanges;
 use super::reason::Reason;
-use crate::advice::fewest_shards;
+use crate::advice::{Observed, fewest_shards};
+use crate::detect::Kind;
 
 /// A key gets at most so many times the shards that carry what it asks for: more of them make reads
 /// dearer, and where one burns by others it needs another slot, not smaller shards.
@@ -45,12 +46,16 @@ pub(super) fn plan(
     let wants = fates.iter().any(|fate| fate.grows);
     let makes_counter = wants && judged.can_count();
     let names_slots = facts.names_slots && !makes_counter;
-    let enough = fewest_shards(&judged.seen, 1.0).map_or(u16::MAX, |one| one.saturating_mul(MOST_OF_LEAST));
+    let seen = if ground.is_some() { judged.seen } else { cautious(&judged.seen) };
+    let enough = fewest_shards(&seen, 1.0).map_or(u16::MAX, |one| one.saturating_mul(MOST_OF_LEAST));
     let grows = wants && (now < enough || !names_slots);
     let leaves = |shard: usize| fates.get(shard).is_some_and(|fate| fate.leaves || fate.grows && !grows);
-    let filled = FILLED * SMALLER.powi(i32::try_from(rounds / 2).unwrap_or(i32::MAX));
+    // Pages cost more the more shards they are read of.
+    let is_blind = ground.is_none() && judged.kind == Kind::Write;
+    let filled = if is_blind { FILLED_UNTOLD } else { FILLED };
+    let filled = filled * SMALLER.powi(i32::try_from(rounds / 2).unwrap_or(i32::MAX));
     let least = if grows || !names_slots {
-        fewest_shards(&judged.seen, filled).ok_or(Reason::SeveralKeys)?.min(enough).max(now + 1)
+        fewest_shards(&seen, filled).ok_or(Reason::SeveralKeys)?.min(enough).max(now + 1)
     } else {
         // A whole key that leaves may need two shards where it lands.
         let splits = now == 1 && judged.is_spread();
@@ -90,6 +95,18 @@ pub(super) fn plan(
         }
     };
     Ok(Plan { change, slots: new, each: each(shards), left, units })
+}
+
+/// What was seen, less one standard deviation of what was drawn: where nothing else bounds the
+/// estimate, a key that needs more shards gets them in a second step.
+fn cautious(seen: &Observed) -> Observed {
+    let less = |units: f64, error: f64| (units - error / 3.0).max(0.0);
+    Observed {
+        writes: less(seen.writes, seen.write_error),
+        peak_writes: less(seen.peak_writes, seen.write_error),
+        reads: less(seen.reads, seen.read_error),
+        ..*seen
+    }
 }
 
 /// Where partitions are known, shards may be as large as a cool one takes.

@@ -20,10 +20,14 @@ impl Share {
         (found - Drawn { units: found, variance: found, one: 1.0 }.below()) / self.measured_on
     }
 
+    /// Its standard deviation.
+    pub(super) fn deviation(self) -> f64 {
+        (self.share * (1.0 - self.share) / self.measured_on.max(1.0)).sqrt()
+    }
+
     /// Whether two shares may be one.
     pub(super) fn is_near(self, other: Share) -> bool {
-        let variance = |of: Share| of.share * (1.0 - of.share) / of.measured_on.max(1.0);
-        let sigma = (variance(self) + variance(other)).sqrt();
+        let sigma = self.deviation().hypot(other.deviation());
         (self.share - other.share).abs() <= 0.03 + 3.0 * sigma
     }
 }

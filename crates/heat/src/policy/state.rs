@@ -14,6 +14,9 @@ use crate::KeyLoad;
 pub(super) const FORGOTTEN: Duration = Duration::from_secs(10);
 /// For so long a change is new: what burns then burns by it.
 const NEW: Duration = Duration::from_secs(60);
+/// For so long after a change it may be what makes other keys burn: from when it is in force to when
+/// it is mended.
+const DISTURBS: std::ops::Range<Duration> = Duration::from_secs(2)..Duration::from_secs(15);
 /// Changes of a key are counted for so long.
 const COUNTED: Duration = Duration::from_secs(600);
 /// After so many changes within that time a key rests: more of the same does not help it.
@@ -102,6 +105,11 @@ impl State {
     /// Whether it changed a short while ago.
     pub(super) fn is_new(&self, now: MonotonicInstant) -> bool {
         self.changes.last().is_some_and(|change| now.since(*change) < NEW)
+    }
+
+    /// Whether a change of it may be what makes other keys burn.
+    pub(super) fn disturbs(&self, now: MonotonicInstant) -> bool {
+        self.changes.iter().any(|change| DISTURBS.contains(&now.since(*change)))
     }
 
     /// How often it changed of late.

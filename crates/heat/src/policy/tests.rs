@@ -151,7 +151,7 @@ fn a_range_is_left_alone_whose_split_would_not_help() {
 
 #[test]
 fn a_hot_key_gets_shards_once() {
-    assert_eq!(run(SETTINGS, 600, |_| 5_000.0), [(2, 7)]);
+    assert_eq!(run(SETTINGS, 600, |_| 5_000.0), [(2, 11)], "each takes half of a partition at most");
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn index_values_and_counters_are_changed_where_that_is_allowed() {
     let counter = KeyLoad { one_item: 1.0, added: 1.0, ..load(2, 2_000.0, 1) };
     let looked = looked(&known, &[value, counter]);
     let changes: Vec<&Change> = looked.decisions.iter().map(|one| &one.change).collect();
-    assert_eq!(changes, [&Change::IndexValue { shards: 3 }, &Change::Counter { shards: 3 }]);
+    assert_eq!(changes, [&Change::IndexValue { shards: 4 }, &Change::Counter { shards: 4 }]);
 }
 
 #[test]
@@ -374,4 +374,36 @@ proptest! {
             prop_assert!(pair[1].0 - pair[0].0 >= 300, "{:?}", changes);
         }
     }
+}
+
+#[test]
+fn what_the_limit_of_a_table_refuses_is_no_partitions() {
+    let known = Known::with(SETTINGS);
+    // Two in five are refused by the table's capacity, one in fifty by a partition.
+    let mut limited = load(1, 900.0, 1);
+    limited.throttled = 378.0;
+    limited.writes_refused =
+        Refused { throttled: 378.0, by_partition: 18.0, by_limit: 360.0, ..by_partition(900.0, 0.0) };
+    assert_eq!(reasons(&known, &[limited.clone()]), [Reason::Limit]);
+    // Where its partition refuses more than the limit does, another place helps.
+    limited.writes_refused =
+        Refused { throttled: 378.0, by_partition: 360.0, by_limit: 18.0, ..by_partition(900.0, 0.0) };
+    assert!(!looked(&known, &[limited]).decisions.is_empty());
+}
+
+#[test]
+fn a_key_is_not_mended_before_its_shards_are_measured() {
+    let known = Known {
+        of_all: KeyFacts { slots: vec![0, 1, 2], ..Known::with(SETTINGS).of_all },
+        slots: HashMap::new(),
+    };
+    // One of three shards burns; which one is told by what was measured of each.
+    let key = refused(1, 1_800.0, 0.1);
+    let slot = |slot, throttled| SlotLoad { slot, units: 600.0, requests: 600.0, throttled, counted: 600.0 };
+    let measured = KeyLoad { slots: vec![slot(0, 0.0), slot(1, 180.0), slot(2, 0.0)], ..key.clone() };
+    assert_eq!(reasons(&known, &[key]), [Reason::NotYetCertain]);
+    let looked = looked(&known, &[measured]);
+    let [decision] = &*looked.decisions else { panic!("{looked:?}") };
+    let slots = Change::Shards { shards: 3, slots: Some(vec![0, 3, 2]) };
+    assert_eq!(decision.change, slots, "{}", decision.sentence);
 }
