@@ -6,11 +6,10 @@ use super::crowds::Fate;
 use super::decision::Change;
 use super::judged::Judged;
 use super::placing::{Ground, lowest};
-use super::planned::{FILLED, FILLED_UNTOLD, ITEMS, Plan, units_of_move};
+use super::planned::{FILLED, ITEMS, Plan, units_of_move};
 use super::ranges::InRanges;
 use super::reason::Reason;
 use crate::advice::{Observed, fewest_shards};
-use crate::detect::Kind;
 
 /// A key gets at most so many times the shards that carry what it asks for: more of them make reads
 /// dearer, and where one burns by others it needs another slot, not smaller shards.
@@ -50,10 +49,7 @@ pub(super) fn plan(
     let enough = fewest_shards(&seen, 1.0).map_or(u16::MAX, |one| one.saturating_mul(MOST_OF_LEAST));
     let grows = wants && (now < enough || !names_slots);
     let leaves = |shard: usize| fates.get(shard).is_some_and(|fate| fate.leaves || fate.grows && !grows);
-    // Pages cost more the more shards they are read of.
-    let is_blind = ground.is_none() && judged.kind == Kind::Write;
-    let filled = if is_blind { FILLED_UNTOLD } else { FILLED };
-    let filled = filled * SMALLER.powi(i32::try_from(rounds / 2).unwrap_or(i32::MAX));
+    let filled = FILLED * SMALLER.powi(i32::try_from(rounds / 2).unwrap_or(i32::MAX));
     let least = if grows || !names_slots {
         fewest_shards(&seen, filled).ok_or(Reason::SeveralKeys)?.min(enough).max(now + 1)
     } else {

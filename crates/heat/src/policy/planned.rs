@@ -6,9 +6,6 @@ use crate::units_per_write;
 
 /// Each shard is to take this share of a partition, where it is not known what else is there.
 pub(super) const FILLED: f64 = 0.75;
-/// The same of writes where partitions are not told: what is there already may be as much, and two
-/// shards that meet do not burn.
-pub(super) const FILLED_UNTOLD: f64 = 0.5;
 /// Capacity units of a partition that the move of one item of a kilobyte takes.
 const UNITS_PER_ITEM: f64 = 10.0;
 /// Where a key's items are not known, it is taken to have so many.

@@ -39,9 +39,9 @@ const SEEDS: u64 = 12;
 /// keys that a change made worse for more than five seconds, and keys with more than three times the
 /// least shards. Most are where the store does not tell its partitions, and keys meet that nobody
 /// can know to be neighbours.
-const STAY: [usize; 2] = [1, 41];
-const WORSE: [usize; 2] = [2, 71];
-const MANY: [usize; 2] = [3, 20];
+const STAY: [usize; 2] = [1, 72];
+const WORSE: [usize; 2] = [2, 79];
+const MANY: [usize; 2] = [3, 5];
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
