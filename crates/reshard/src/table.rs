@@ -87,8 +87,10 @@ impl TableCoordinator {
     pub fn seen(&mut self, seen: TableSeen) {
         self.next = match (self.next, seen) {
             (TableDo::Write(phase), _) => {
+                // Whoever is in REST or in TURN reads the same, and in TURN nobody enters a key.
+                let rests = (self.phase, phase) == (Some(TablePhase::Turn), TablePhase::Rest);
                 self.phase = Some(phase);
-                after_write(phase, self.rules)
+                if rests { TableDo::List } else { after_write(phase, self.rules) }
             }
             (TableDo::Acknowledge(phase), _) => after_acknowledged(phase, self.rules),
             (TableDo::RecordAll, _) => TableDo::Write(TablePhase::Prepare),
@@ -102,8 +104,6 @@ impl TableCoordinator {
 
 fn after_write(phase: TablePhase, rules: Rules) -> TableDo {
     match (phase, rules.keep(Rule::TablePhasesAwaited)) {
-        // Whoever is in REST or in TURN reads the same, and in TURN nobody writes to a key first.
-        (TablePhase::Rest, _) => TableDo::List,
         (TablePhase::Enter, _) if !rules.keep(Rule::ListedAfterEntering) => TableDo::RecordAll,
         (phase, true) => TableDo::Acknowledge(phase),
         (phase, false) => after_acknowledged(phase, rules),

@@ -144,3 +144,18 @@ fn who_turns_round_twice_leaves_no_key_where_it_was() {
         assert!(block_on(town.registry().named("Scores")).unwrap().is_empty(), "{phase:?}");
     }
 }
+
+/// Killed once all is back, and before its record is taken off: clients go on while that is done.
+#[test]
+fn a_record_that_says_nothing_is_taken_off_by_who_brings_the_table_back() {
+    let town = filled();
+    let registry = town.registry();
+    block_on(async {
+        let described = registry.describe("Scores").await.unwrap().unwrap();
+        let empty = registry.first_record(&described, Default::default(), true);
+        assert!(empty.is_empty());
+        assert_eq!(registry.create_unless_frozen(None, &empty).await.unwrap(), empty);
+    });
+    turned(&town, 1);
+    assert_eq!(block_on(registry.named("Scores")).unwrap(), []);
+}

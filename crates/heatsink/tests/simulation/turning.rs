@@ -16,6 +16,7 @@ use heatsink_control::reshard_intent::Request;
 use heatsink_dynamo::Operation as Wire;
 use heatsink_env::Env;
 use heatsink_history::{Operation, Value};
+use heatsink_layout::DIRECTORY;
 use heatsink_store::Store;
 use heatsink_workers::{
     Direction, Here, LiveAdoption, LiveNext, PreparedLive, Progress, Unwatched, WorkerError,
@@ -275,6 +276,10 @@ impl Stage {
             if shards == 1 && row["pk"]["S"].as_str().is_some_and(|key| key.contains("#~")) {
                 self.world.book.fault(format!("the table is whole, and {row} is not"));
             }
+        }
+        let entered = self.world.past(Wire::Scan, &json!({ "TableName": DIRECTORY })).await;
+        if let Some(row) = entered.ok().and_then(|rows| rows["Items"].as_array()?.first().cloned()) {
+            self.world.book.fault(format!("{row} is left of what was entered"));
         }
     }
 

@@ -75,7 +75,9 @@ impl LiveAdoption {
                 Some(State::ChangingKeys(change)) => Some(change),
                 _ => None,
             };
-            if change.is_none() && agree(&from, &to) {
+            // One that came back, and was killed before it took the record off, has that left to do.
+            let is_left = |record: &Record| direction == Direction::Back && record.is_empty();
+            if change.is_none() && agree(&from, &to) && !record.as_ref().is_some_and(is_left) {
                 return Ok(PreparedLive::Done);
             }
             if !claim::is_possible(&registry).await? {

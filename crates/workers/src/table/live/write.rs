@@ -28,6 +28,10 @@ impl LiveAdoption {
         let next = match (&self.record, phase) {
             (None, _) => return self.write_first().await,
             (Some(record), TablePhase::Enter) => {
+                // Of a change that is turned round nothing more is entered.
+                if let State::ChangingKeys(before) = &record.state {
+                    self.registry.forget_entered(record, before.run).await?;
+                }
                 Record { state: State::ChangingKeys(self.begun()), ..record.clone() }
             }
             (Some(record), phase) => {
