@@ -13,6 +13,9 @@ use super::reshard::{Access, How, Opened, Place, Wish, by_gateways, stopped};
 use crate::exit::Exit;
 use crate::output::Output;
 
+/// Why keys cannot move while clients use a store that is itself a server of Heatsink.
+pub(super) const NO_DIRECTORY: &str = "the store has no place for the keys that are entered meanwhile";
+
 /// How the keys of a table move.
 pub(super) struct TableMoves<'a> {
     pub opened: &'a Opened,

@@ -14,7 +14,7 @@ use super::args::Args;
 use super::dialogue::{ask, exit, not_begun, say};
 use crate::cli::progress::Bar;
 use crate::cli::reshard::{Opened, stopped};
-use crate::cli::table_moves::{Moved, TableMoves};
+use crate::cli::table_moves::{Moved, NO_DIRECTORY, TableMoves};
 use crate::exit::Exit;
 
 /// What came of it.
@@ -60,9 +60,7 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
             return Err(Exit::usage(format!("{why}. Nothing was changed")));
         }
         if !live.can_enter_keys().await.map_err(exit)? {
-            return Ok(Live::Offline(
-                "the store has no place for the keys that are entered meanwhile".to_owned(),
-            ));
+            return Ok(Live::Offline(NO_DIRECTORY.to_owned()));
         }
     }
     ask(args, &about(&live, &survey))?;

@@ -17,7 +17,7 @@ use super::words;
 use crate::cli::confirm;
 use crate::cli::progress::Bar;
 use crate::cli::reshard::{Access, Opened, Wish, by_gateways, stopped, unread};
-use crate::cli::table_moves::TableMoves;
+use crate::cli::table_moves::{NO_DIRECTORY, TableMoves};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -129,6 +129,7 @@ async fn table_back(
             return Err(Exit::failed(why));
         }
         if !live.can_enter_keys().await.map_err(stopped)? {
+            tracing::warn!("table {table} comes back while nobody uses it: {NO_DIRECTORY}");
             return Ok(None);
         }
     }
