@@ -68,6 +68,11 @@ impl World {
         Registry::new(self.network.link(PAST), self.env(), REGISTRY)
     }
 
+    /// Whether the table has a record.
+    pub async fn is_on_record(&self) -> bool {
+        !self.registry().named(TABLE).await.expect("nothing befalls the store").is_empty()
+    }
+
     /// The intents on record.
     pub async fn intents(&self) -> Vec<ReshardIntent> {
         self.registry().intents(true).await.expect("nothing befalls the store").known

@@ -277,6 +277,9 @@ impl Stage {
                 self.world.book.fault(format!("the table is whole, and {row} is not"));
             }
         }
+        if shards == 1 && self.world.is_on_record().await {
+            self.world.book.fault("the table came back, and is on record".to_owned());
+        }
         let entered = self.world.past(Wire::Scan, &json!({ "TableName": DIRECTORY })).await;
         if let Some(row) = entered.ok().and_then(|rows| rows["Items"].as_array()?.first().cloned()) {
             self.world.book.fault(format!("{row} is left of what was entered"));

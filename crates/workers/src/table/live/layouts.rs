@@ -60,6 +60,10 @@ impl Layouts {
             {
                 return Some(wanted(&after));
             }
+            // It has arrived, but for the last wait: its record cannot be taken off yet.
+            Some(KeyRecord { moves: None, settled: false, layout, .. }) if same(layout, &after) => {
+                return Some(wanted(&after));
+            }
             // Somebody moves it elsewhere.
             Some(KeyRecord { moves: Some(_), .. }) => return None,
             Some(record) => record.layout.clone(),
