@@ -120,3 +120,27 @@ fn seconds(keys: u64, (all, largest): (u64, u64), rate: u32) -> u64 {
     let steps = TABLE_SECONDS + (keys * KEYS_SECONDS).div_ceil(TOGETHER);
     steps + Spare::seconds(largest, rate).max(all.div_ceil(u64::from(AS_MANY * rate.max(1))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of items with so many bytes, in the default rate.
+    fn told(keys: u64, items: u64, bytes: u64) -> u64 {
+        let units = items * kilobytes(bytes) * u64::from(UNITS);
+        seconds(keys, (keys * units, units), 1_000)
+    }
+
+    #[test]
+    fn what_it_takes_goes_by_the_size_of_the_items_and_by_the_number_of_the_keys() {
+        // By what `adopt` took: docs/journal/layout-changes.md.
+        for (keys, items, bytes, took) in
+            [(30, 52, 10_000, 22.6), (10, 52, 40_000, 27.2), (6, 35, 120_000, 32.8), (1_063, 8, 100, 51.7)]
+        {
+            let ratio = told(keys, items, bytes) as f64 / took;
+            assert!((0.5..=2.0).contains(&ratio), "{keys} keys of {items} items of {bytes} bytes: {ratio}");
+        }
+        // One key cannot take what all keys may.
+        assert!(told(1, 1_000, 10_000) > told(4, 250, 10_000));
+    }
+}
