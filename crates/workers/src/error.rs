@@ -23,6 +23,20 @@ pub(crate) fn usage<T>(problem: impl Into<String>) -> Result<T, WorkerError> {
     Err(WorkerError::Usage(problem.into()))
 }
 
+impl WorkerError {
+    /// The same, with more to say.
+    pub(crate) fn saying(mut self, more: &str) -> Self {
+        match &mut self {
+            WorkerError::Usage(text)
+            | WorkerError::Stopped(text)
+            | WorkerError::Busy(text)
+            | WorkerError::Cancelled(text) => text.push_str(more),
+            WorkerError::Store(error) => error.message.get_or_insert_default().push_str(more),
+        }
+        self
+    }
+}
+
 impl std::fmt::Display for WorkerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -5,18 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use futures::executor::block_on;
 use heatsink_dynamo::Operation;
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
-use heatsink_store::Store;
 use heatsink_workers::{Unwatched, WorkerError};
 use serde_json::json;
 
-use crate::online::Fused;
-use crate::table_online::run;
+use crate::table_online::{run, run_or_die};
 use crate::town::{RULES, Town};
 
 /// More than a group has.
@@ -91,26 +88,15 @@ fn a_command_that_is_killed_in_the_middle_of_a_group_is_gone_on_with() {
     let town = crowded();
     let mut killed = 0;
     for left in [700, 1_500, 2_600, i64::MAX, i64::MAX, i64::MAX] {
-        let fused = Arc::new(Fused {
-            inner: town.raw.clone(),
-            left: AtomicI64::new(left),
-            carries_out: left % 2 == 0,
-        });
-        let store: Arc<dyn Store> = fused.clone();
-        let task = town.runtime.spawn(run(store, 4, 100, Arc::new(Unwatched)));
-        town.until("the end of a run", || {
-            (task.is_finished() || fused.left.load(Ordering::SeqCst) <= 0).then_some(())
-        });
-        if !task.is_finished() {
-            task.abort();
-            killed += 1;
-            continue;
-        }
-        match block_on(task).unwrap() {
-            Ok(done) => assert!(done),
+        match run_or_die(&town, 4, left, left % 2 == 0) {
+            None => {
+                killed += 1;
+                continue;
+            }
+            Some(Ok(done)) => assert!(done),
             // Who was killed is not known to be dead yet.
-            Err(WorkerError::Busy(_) | WorkerError::Store(_)) => continue,
-            Err(error) => panic!("{error}"),
+            Some(Err(WorkerError::Busy(_) | WorkerError::Store(_))) => continue,
+            Some(Err(error)) => panic!("{error}"),
         }
         assert!(killed > 0, "it was never killed");
         return all_are_there(&town);

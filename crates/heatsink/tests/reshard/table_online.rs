@@ -240,28 +240,37 @@ pub(super) async fn run(
     }
 }
 
+/// One run, killed after so many calls; `carries_out`: the last of them arrives. `None` if it was.
+pub(super) fn run_or_die(
+    town: &Arc<Town>,
+    shards: u16,
+    left: i64,
+    carries_out: bool,
+) -> Option<Result<bool, WorkerError>> {
+    let fused = Arc::new(Fused { inner: town.raw.clone(), left: AtomicI64::new(left), carries_out });
+    let store: Arc<dyn Store> = fused.clone();
+    let task = town.runtime.spawn(run(store, shards, 100, Arc::new(Unwatched)));
+    town.until("the end of a run", || {
+        (task.is_finished() || fused.left.load(Ordering::SeqCst) <= 0).then_some(())
+    });
+    if !task.is_finished() {
+        task.abort();
+        return None;
+    }
+    Some(block_on(task).unwrap())
+}
+
 /// Runs it to its end, killed at most so many times. Says how often.
 fn change(town: &Arc<Town>, rng: &mut Rng, shards: u16, kills: u32) -> u32 {
     let mut killed = 0;
     loop {
         let left = if killed < kills { rng.i64(1..400) } else { i64::MAX };
-        let carries_out = rng.bool();
-        let fused = Arc::new(Fused { inner: town.raw.clone(), left: AtomicI64::new(left), carries_out });
-        let store: Arc<dyn Store> = fused.clone();
-        let task = town.runtime.spawn(run(store, shards, 100, Arc::new(Unwatched)));
-        town.until("the end of a run", || {
-            (task.is_finished() || fused.left.load(Ordering::SeqCst) <= 0).then_some(())
-        });
-        if !task.is_finished() {
-            task.abort();
-            killed += 1;
-            continue;
-        }
-        match block_on(task).unwrap() {
-            Ok(true) => return killed,
+        match run_or_die(town, shards, left, rng.bool()) {
+            None => killed += 1,
+            Some(Ok(true)) => return killed,
             // Somebody who was killed is not known to be dead yet.
-            Ok(false) | Err(WorkerError::Busy(_) | WorkerError::Store(_)) => {}
-            Err(error) => panic!("{error}"),
+            Some(Ok(false) | Err(WorkerError::Busy(_) | WorkerError::Store(_))) => {}
+            Some(Err(error)) => panic!("{error}"),
         }
     }
 }

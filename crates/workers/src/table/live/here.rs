@@ -113,23 +113,8 @@ impl LiveAdoption {
         let key_type = self.key_type();
         let names: Vec<String> =
             left.take(NAMED).map(|(key, _)| format!("{:?}", key_text(&key, key_type))).collect();
-        let and = |text: String| {
-            let table = self.table();
-            format!(
-                "{text}. {others} other keys of table {table} were not moved, either: {}",
-                names.join(", ")
-            )
-        };
-        match first {
-            WorkerError::Usage(text) => WorkerError::Usage(and(text)),
-            WorkerError::Stopped(text) => WorkerError::Stopped(and(text)),
-            WorkerError::Cancelled(text) => WorkerError::Cancelled(and(text)),
-            WorkerError::Busy(text) => WorkerError::Busy(and(text)),
-            WorkerError::Store(mut error) => {
-                error.message = Some(and(error.message.unwrap_or_default()));
-                WorkerError::Store(error)
-            }
-        }
+        let (table, names) = (self.table(), names.join(", "));
+        first.saying(&format!(". {others} other keys of table {table} were not moved, either: {names}"))
     }
 
     /// The type of its partition key.
