@@ -20,6 +20,38 @@ pub(crate) async fn begin(registry: &Registry, record: &Record) -> Result<(), Wo
     }
 }
 
+/// The same of keys, and a value of an index, that begin beside each other: all find no record, and
+/// one of them writes it. `None` where it says something else.
+///
+/// # Errors
+/// The store's; retryable where layouts were frozen meanwhile.
+pub(crate) async fn begin_beside(registry: &Registry, first: &Record) -> Result<Option<Record>, WorkerError> {
+    let entry = registry.entry(&first.name).await?;
+    let found = registry.create_unless_frozen(entry.as_ref(), first).await?;
+    let Record { version, created, keys, tally, .. } = found;
+    let values = found.values.clone();
+    let is_same = found == Record { version, created, keys, tally, values, ..first.clone() };
+    Ok(Some(found).filter(|_| is_same))
+}
+
+/// The record of a table as it is now, where nothing but records of its keys has changed.
+///
+/// # Errors
+/// The store's; [`WorkerError::Busy`] where something else has changed.
+pub(crate) async fn newest(registry: &Registry, known: &Record) -> Result<Record, WorkerError> {
+    let found = registry.read(&known.id).await?;
+    found.filter(|found| found.says_as(known)).ok_or_else(|| taken_over(&known.name))
+}
+
+/// The same after a write that was refused: it is another one than was known.
+///
+/// # Errors
+/// As [`newest`]; [`WorkerError::Busy`] where it is that one, too.
+pub(crate) async fn newer(registry: &Registry, known: &Record) -> Result<Record, WorkerError> {
+    let found = newest(registry, known).await?;
+    if found.version == known.version { Err(taken_over(&known.name)) } else { Ok(found) }
+}
+
 /// Writes the next state of a record.
 ///
 /// # Errors

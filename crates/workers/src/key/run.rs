@@ -20,6 +20,7 @@ use crate::key::reshard::Reshard;
 use crate::key::steps::{NewestStep, is_due};
 use crate::key::survey::{self, Found, clear};
 use crate::key::wanted::same;
+use crate::on_record;
 use crate::progress::Progress;
 
 /// How often a record is written again that met another transaction, and the first pause before
@@ -128,17 +129,13 @@ impl Reshard {
             return Ok(record.clone());
         }
         let first = self.first_record();
-        let entry = self.registry.entry(&first.name).await?;
-        let record = self.registry.create_unless_frozen(entry.as_ref(), &first).await?;
-        // Keys, and a value of an index, that begin beside each other all find no record.
-        let Record { version, created, keys, tally, .. } = record;
-        let values = record.values.clone();
-        if record != (Record { version, created, keys, tally, values, ..first.clone() }) {
+        let record = on_record::begin_beside(&self.registry, &first).await?;
+        let Some(record) = record else {
             return Err(WorkerError::Busy(format!(
                 "Table {} was put on record by another process. Run this again",
                 first.name
             )));
-        }
+        };
         self.announcer.announce(Awaits::Effects, &record.name, record.version).await?;
         // The record holds without the tag too.
         if let Err(error) = tags::claim_now(&self.registry, self.described.arn.as_deref()).await {

@@ -77,7 +77,7 @@ impl Runner {
             shown.set_phase(None);
             return Ok(None);
         }
-        reshard.may_go(self.together.load(Ordering::Relaxed) || reshard.is_begun())?;
+        reshard.may_go(self.together.load(Ordering::Relaxed) || reshard.is_begun()).await?;
         let counting = reshard.counting(COUNTING);
         let options = ValueOptions {
             concurrency: AT_ONCE,

@@ -69,8 +69,8 @@ pub struct ValueReshard {
     walked: String,
     /// Whether that index has a sort key, so that items without it are not found.
     may_miss: bool,
-    /// What changes the table already: another value, and a key that moves.
-    may_go: (Option<String>, Option<String>),
+    /// Another value that is on its way, and has to end first.
+    busy: Option<String>,
 }
 
 impl ValueReshard {
@@ -84,11 +84,21 @@ impl ValueReshard {
     /// One value of a table is resharded at a time. `together`: keys of it may move meanwhile.
     ///
     /// # Errors
-    /// [`WorkerError::Busy`] that names what has to end first.
-    pub fn may_go(&self, together: bool) -> Result<(), WorkerError> {
-        let (other, moves) = &self.may_go;
-        let why = other.as_ref().or(moves.as_ref().filter(|_| !together));
-        why.map_or(Ok(()), |why| Err(WorkerError::Busy(why.clone())))
+    /// [`WorkerError::Busy`] that names what has to end first; the store's.
+    pub async fn may_go(&self, together: bool) -> Result<(), WorkerError> {
+        if let Some(why) = &self.busy {
+            return Err(WorkerError::Busy(why.clone()));
+        }
+        let Some(record) = self.record.as_ref().filter(|_| !together) else { return Ok(()) };
+        let keys = self.registry.key_layouts(record, None).await?;
+        if !keys.any_moves() && !keys.any_narrows() {
+            return Ok(());
+        }
+        Err(WorkerError::Busy(format!(
+            "A key of table {0} is being moved by `heatsink reshard`, and a gateway of an older build is registered: until it is replaced one change of a table \
+             goes on at a time. `heatsink reshard status {0}` says how far it is",
+            self.table()
+        )))
     }
 
     /// Whether nothing is to be done.

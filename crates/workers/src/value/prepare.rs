@@ -69,7 +69,7 @@ impl ValueReshard {
                 }
                 Some(_) => {}
             }
-            let (busy, keys_move) = busy(&registry, record.as_ref(), &index, &value, asked).await?;
+            let busy = busy(record.as_ref(), &index, &value, asked);
             under_no_rule(rules, &described, record.as_ref(), &index)?;
             let values = record.as_ref().map(|record| &*record.values).unwrap_or_default();
             room(values, &index, &value, asked)?;
@@ -81,8 +81,7 @@ impl ValueReshard {
             }
             let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "reshard"));
             let (announcer, shards) = (Announcer::Beside(Box::new(changer)), asked.shards.max(1));
-            let may_go = (busy, keys_move);
-            Ok(ValueReshard { registry, announcer, described, record, index, value, shards, walked, may_miss, may_go })
+            Ok(ValueReshard { registry, announcer, described, record, index, value, shards, walked, may_miss, busy })
         }
         .boxed()
     }
@@ -210,35 +209,18 @@ fn under_no_rule(
     }
 }
 
-/// What changes the table already: another value; and a key that moves.
-async fn busy(
-    registry: &Registry,
-    record: Option<&Record>,
-    index: &OfIndex,
-    value: &[u8],
-    asked: ValueAsked<'_>,
-) -> Result<(Option<String>, Option<String>), WorkerError> {
-    let Some(record) = record else { return Ok((None, None)) };
-    let keys = registry.key_layouts(record, None).await?;
-    let moves = (keys.any_moves() || keys.any_narrows()).then(|| {
-        format!(
-            "A key of table {0} is being moved by `heatsink reshard`, and a gateway of an older build is registered: until it is replaced one change of a table \
-             goes on at a time. `heatsink reshard status {0}` says how far it is",
-            asked.table
-        )
-    });
+/// Another value that is on its way.
+fn busy(record: Option<&Record>, index: &OfIndex, value: &[u8], asked: ValueAsked<'_>) -> Option<String> {
     let is_other = |one: &&ValueLayout| one.value != value || one.index.attribute != index.attribute;
-    let other = record.values.iter().filter(is_other).find(|one| one.migration.is_some());
-    let other = other.map(|one| {
-        format!(
-            "The value {:?} of the index {} is being resharded, and one value of a table is at a time. Let that end, or go on with it if it was interrupted: \
-             `heatsink reshard status {}`",
-            key_text(&one.value, one.index.attribute.key_type),
-            one.index.name,
-            asked.table
-        )
-    });
-    Ok((other, moves))
+    let mut others = record?.values.iter().filter(is_other);
+    let other = others.find(|one| one.migration.is_some())?;
+    Some(format!(
+        "The value {:?} of the index {} is being resharded, and one value of a table goes at a time. Let that end, or go on with it if it was interrupted: \
+         `heatsink reshard status {}`",
+        key_text(&other.value, other.index.attribute.key_type),
+        other.index.name,
+        asked.table
+    ))
 }
 
 /// That one more value can be on record, and is not the stored form of another one.

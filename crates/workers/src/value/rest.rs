@@ -10,7 +10,7 @@ use heatsink_control::claim::{Claim, ClaimError};
 
 use super::run::Run;
 use crate::error::WorkerError;
-use crate::on_record::taken_over;
+use crate::on_record::newest;
 
 /// How often a run looks whether keys have come to rest, and for how long it waits more for each of
 /// them: it reads all of their records.
@@ -18,15 +18,6 @@ const LOOK: Duration = Duration::from_millis(500);
 const LOOK_OF_KEY: Duration = Duration::from_millis(5);
 
 impl Run<'_> {
-    /// The table's record as it is now, where nothing but records of its keys has changed.
-    ///
-    /// # Errors
-    /// [`WorkerError::Busy`] where something else has.
-    pub(super) async fn newest(&self, record: &Record) -> Result<Record, WorkerError> {
-        let found = self.this.registry.read(&record.id).await?;
-        found.filter(|found| found.says_as(record)).ok_or_else(|| taken_over(&record.name))
-    }
-
     /// A claim on the table that was taken while no key of it moved, and the record under which it
     /// was. It ends before an item of a key comes to another place.
     pub(super) async fn claim_at_rest(&self, record: &Record) -> Result<(Claim, Record), WorkerError> {
@@ -34,12 +25,12 @@ impl Run<'_> {
         let env = this.registry.env();
         let mut waits = false;
         loop {
-            let record = self.newest(record).await?;
+            let record = newest(&this.registry, record).await?;
             let keys = this.registry.all_key_records(&record).await?;
             if keys.iter().all(|key| key.moves.is_none() && key.settled) {
                 match Claim::take(&this.registry, &record, self.options.concurrency).await {
                     Ok(claim) => {
-                        self.hindered(None);
+                        self.progress.hindered(None);
                         return Ok((claim, record));
                     }
                     // A key has begun to move.
@@ -49,7 +40,7 @@ impl Run<'_> {
             }
             if !waits {
                 waits = true;
-                self.hindered(Some(format!(
+                self.progress.hindered(Some(format!(
                     "Keys of table {} move: items of the value are rewritten once they have come to rest. What clients write has its new shards already",
                     this.table()
                 )));

@@ -16,6 +16,7 @@ use heatsink_layout::ValueLayout;
 use super::run::Run;
 use crate::error::WorkerError;
 use crate::items::index_rewrite::{Brought, bring};
+use crate::on_record::newest;
 use crate::progress::Unwatched;
 
 /// How often the index is walked for what is left before the run gives up: some writer bypasses the
@@ -60,7 +61,7 @@ impl Run<'_> {
         loop {
             let (claim, at_rest) = self.claim_at_rest(record).await?;
             let came = self.walk_until_none(&claim, &at_rest, layout).await;
-            let newest = self.newest(record).await?;
+            let newest = newest(&self.this.registry, record).await?;
             // A key that moved brought items elsewhere, in whatever form.
             if newest.keys != at_rest.keys {
                 continue;

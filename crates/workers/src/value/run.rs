@@ -16,7 +16,7 @@ use heatsink_reshard::{Side, State};
 use super::{ValueReshard, is_trivial};
 use crate::error::WorkerError;
 use crate::key::report::ReshardReport;
-use crate::on_record::{tag, taken_over, untag};
+use crate::on_record::{self, tag, taken_over, untag};
 use crate::progress::Progress;
 
 /// How the reshard of a value is run.
@@ -38,7 +38,7 @@ pub(super) struct Run<'a> {
     pub this: &'a ValueReshard,
     pub options: ValueOptions,
     pub steering: &'a Steering,
-    progress: &'a dyn Progress,
+    pub progress: &'a dyn Progress,
     /// How many shards the value is to have: those that were asked for, unless the run is
     /// cancelled.
     target: u16,
@@ -160,10 +160,6 @@ impl Run<'_> {
         });
     }
 
-    pub(super) fn hindered(&self, why: Option<String>) {
-        self.progress.hindered(why);
-    }
-
     pub(super) fn count_one(&self) {
         let all = self.rewritten.fetch_add(1, Ordering::Relaxed) + 1;
         self.progress.moved(all);
@@ -270,16 +266,14 @@ impl Run<'_> {
                 let Some(layout) = &layout else { return Ok(None) };
                 let first = this.registry.first_record(&this.described, Default::default(), true);
                 let first = Record { values: vec![layout.clone()], ..first };
-                let entry = this.registry.entry(&first.name).await?;
-                let found = this.registry.create_unless_frozen(entry.as_ref(), &first).await?;
+                let found = on_record::begin_beside(&this.registry, &first).await?;
+                let found = found.ok_or_else(|| taken_over(this.table()))?;
                 if found == first {
                     tag(&this.registry, &this.described).await;
                     return Ok(Some(first));
                 }
-                // A key that begins beside it finds no record, either.
-                let Record { version, created, keys, tally, .. } = found;
-                let beside = Record { version, created, keys, tally, values: Vec::new(), ..first };
-                if found != beside {
+                // One value of a table goes at a time.
+                if !found.values.is_empty() {
                     return Err(taken_over(this.table()));
                 }
                 found
@@ -300,7 +294,7 @@ impl Run<'_> {
             } else if this.registry.replace(&before, &after).await? {
                 return Ok(Some(after));
             }
-            before = self.newest(&before).await?;
+            before = on_record::newer(&this.registry, &before).await?;
         }
     }
 }

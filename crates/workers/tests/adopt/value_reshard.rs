@@ -37,7 +37,7 @@ async fn reshard(
 ) -> Result<ReshardReport, WorkerError> {
     let asked = ValueAsked { table: "Tasks", index, value, shards };
     let reshard = prepared(store, &Rules::default(), asked).await?;
-    reshard.may_go(true)?;
+    reshard.may_go(true).await?;
     reshard.run(OPTIONS, &Unwatched).await
 }
 

@@ -12,7 +12,7 @@ use heatsink_reshard::TablePhase;
 use super::LiveAdoption;
 use super::layouts::{Layouts, too_many};
 use crate::error::WorkerError;
-use crate::on_record::{begin, tag, taken_over};
+use crate::on_record::{begin, newer, newest, tag};
 use crate::progress::Progress;
 
 /// How many keys wait to be put on record: as many go together as one transaction takes.
@@ -98,23 +98,14 @@ impl LiveAdoption {
                 return Ok(());
             }
             // Keys that move write it, too.
-            match self.registry.read(&known.id).await? {
-                Some(found) if found.says_as(&known) && found.version != known.version => known = found,
-                _ => return Err(taken_over(&known.name)),
-            }
+            known = newer(&self.registry, &known).await?;
         }
     }
 
     /// Reads the table's record again: keys that moved have changed it.
     pub(super) async fn refresh(&mut self) -> Result<(), WorkerError> {
-        let known = self.on_record()?;
-        match self.registry.read(&known.id).await? {
-            Some(found) if found.says_as(known) => {
-                self.record = Some(found);
-                Ok(())
-            }
-            _ => Err(taken_over(&known.name)),
-        }
+        self.record = Some(newest(&self.registry, self.on_record()?).await?);
+        Ok(())
     }
 
     /// Reads which keys the table has, and puts those on record as they lie that have no record and
