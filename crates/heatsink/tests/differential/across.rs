@@ -14,7 +14,7 @@ use heatsink_control::{
     KeyLayout, KeyRecord, KeyWrites, Move, REGISTRY, Record, State, TableChange, TableLayouts,
 };
 use heatsink_dynamo::{Code, Error, KeyType, KeyValue, Operation};
-use heatsink_env::ManualEnv;
+use heatsink_env::{HastyEnv, ManualEnv};
 use heatsink_layout::{Glob, LayoutSource, Phase, SortKey, TablePhase};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
@@ -132,7 +132,8 @@ impl Town {
         if !rests {
             env.advance(A_DAY);
         }
-        let registry = Registry::new(raw.clone(), Arc::new(env), REGISTRY);
+        // Who writes many records pauses between them.
+        let registry = Registry::new(raw.clone(), Arc::new(HastyEnv(env)), REGISTRY);
         let described = block_on(registry.describe(table.name)).unwrap().unwrap();
         let record = block_on(registry.read(&described.schema.id)).unwrap();
         let keys = BTreeMap::new();
