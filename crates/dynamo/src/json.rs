@@ -200,6 +200,66 @@ pub struct Page<'a, const N: usize> {
     pub items: Option<Vec<Picked<'a, N>>>,
 }
 
+/// The names of the members of the object under one member of a body, in one pass. Of a repeated
+/// member all are given; one that is `null` has none.
+///
+/// # Errors
+/// The bytes are not one JSON object, or the member is neither an object nor `null`.
+pub fn names_under<'a>(body: &'a [u8], member: &str) -> Result<Vec<Cow<'a, str>>, Malformed> {
+    let mut names = Vec::new();
+    let mut walk = Members::open(body, space(body, 0))?;
+    while let Some(name) = walk.name()? {
+        if string(name)? != member || body.get(walk.value()) == Some(&b'n') {
+            walk.skip_value()?;
+            continue;
+        }
+        let mut inner = Members::open(body, walk.value())?;
+        while let Some((name, _)) = inner.next()? {
+            names.push(string(name)?);
+        }
+        walk.value_ended(inner.end())?;
+    }
+    walk.finish()?;
+    Ok(names)
+}
+
+/// A name, and the elements of the array under it.
+pub type List<'a> = (Cow<'a, str>, Vec<&'a [u8]>);
+
+/// The arrays under the names of the object under one member of a body, in one pass, which ends
+/// behind the first `most` elements of all of them.
+///
+/// # Errors
+/// The bytes are not one JSON object, or the member is no object of arrays, as far as they are read.
+pub fn lists_under<'a>(body: &'a [u8], member: &str, most: usize) -> Result<Vec<List<'a>>, Malformed> {
+    let (mut lists, mut left) = (Vec::new(), most);
+    let mut walk = Members::open(body, space(body, 0))?;
+    while let Some(name) = walk.name()? {
+        if string(name)? != member {
+            walk.skip_value()?;
+            continue;
+        }
+        let mut inner = Members::open(body, walk.value())?;
+        while let Some(name) = inner.name()? {
+            let mut found = Vec::with_capacity(left.min(25));
+            let end = each_in(body, inner.value(), |at| {
+                let end = if left == 0 { Err(Malformed) } else { skip(body, at) }?;
+                found.push(body.get(at..end).ok_or(Malformed)?);
+                left -= 1;
+                Ok(end)
+            });
+            lists.push((string(name)?, found));
+            if left == 0 {
+                return Ok(lists);
+            }
+            inner.value_ended(end?)?;
+        }
+        walk.value_ended(inner.end())?;
+    }
+    walk.finish()?;
+    Ok(lists)
+}
+
 fn picked<'a, const N: usize>(
     bytes: &'a [u8],
     at: usize,

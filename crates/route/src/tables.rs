@@ -45,10 +45,8 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
     let mut found = Names::default();
     match operation {
         Operation::BatchGetItem | Operation::BatchWriteItem => {
-            for tables in named(body, &["RequestItems"])? {
-                for (name, _) in json::members(tables).map_err(|_| malformed())? {
-                    found.add(name)?;
-                }
+            for name in json::names_under(body, "RequestItems").map_err(|_| malformed())? {
+                found.add(name)?;
             }
         }
         Operation::TransactGetItems | Operation::TransactWriteItems => {

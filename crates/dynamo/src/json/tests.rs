@@ -176,7 +176,7 @@ proptest! {
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(prop::sample::select(b"{}[]\",:\\ 1a-tnul\xff".to_vec()), 0..40)) {
         let well_formed = serde_json::from_slice::<Json>(&bytes).is_ok();
         prop_assert!(!well_formed || trim(&bytes).is_ok());
-        let _ = (members(&bytes), elements(&bytes), string(&bytes), attributes_of_each(&bytes, ["a"]), page(&bytes, "", ["a"]), splice_members(&bytes, &[("a", None)]));
+        let _ = (members(&bytes), elements(&bytes), string(&bytes), attributes_of_each(&bytes, ["a"]), page(&bytes, "", ["a"]), names_under(&bytes, ""), lists_under(&bytes, "", 2), splice_members(&bytes, &[("a", None)]));
     }
 
     #[test]
@@ -196,4 +196,32 @@ fn an_array_with_more_elements_than_asked_for_is_not_read_on() {
     assert_eq!(few("[]", 0), Ok(Some(vec![])));
     assert_eq!(few("[1, 2", 2), Err(Malformed));
     assert_eq!(few("{}", 2), Err(Malformed));
+}
+
+#[test]
+fn what_is_under_a_member_is_read_in_one_pass() {
+    let body = br#" {"a":1,"of" : {"x":[{"b":2}, 3],"y":[]}, "of":null,"of":{"x":[4]}} "#;
+    assert_eq!(names_under(body, "of"), Ok(vec!["x".into(), "y".into(), "x".into()]));
+    let lists = |most| {
+        let lists = lists_under(body, "of", most)?;
+        let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
+        Ok(lists
+            .into_iter()
+            .map(|(name, list)| (name.into_owned(), list.into_iter().map(text).collect()))
+            .collect())
+    };
+    let of = |names: &[(&str, &[&str])]| -> Result<Vec<(String, Vec<String>)>, Malformed> {
+        let list = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect();
+        Ok(names.iter().map(|(name, elements)| ((*name).to_owned(), list(elements))).collect())
+    };
+    assert_eq!(lists(1), of(&[("x", &[r#"{"b":2}"#])]));
+    assert_eq!(lists(2), of(&[("x", &[r#"{"b":2}"#, "3"])]));
+    // It is no object there.
+    assert_eq!(lists(3), Err(Malformed));
+    assert_eq!(lists_under(br#"{"of":{"x":[1]},"b":[]}"#, "of", 9).unwrap(), [("x".into(), vec![&b"1"[..]])]);
+    assert_eq!(lists_under(br#"{"b":[]}"#, "of", 9), Ok(vec![]));
+    for bad in ["", "[]", r#"{"of":[]}"#, r#"{"of":{"x":[}"#, r#"{"of":{"x":[1]}"#, r#"{"of":{"x":[1]}}}"#] {
+        assert_eq!(names_under(bad.as_bytes(), "of"), Err(Malformed), "{bad}");
+        assert_eq!(lists_under(bad.as_bytes(), "of", 9), Err(Malformed), "{bad}");
+    }
 }

@@ -26,8 +26,9 @@ const MANY: u32 = 16_000;
 const DRAWN_OF_MANY: u32 = 256;
 /// Of the requests that are drawn for others too, the store is asked of one in so many what it
 /// costs. That takes longer than to count it, and those that are all counted say what each key's
-/// requests cost.
+/// requests cost. Of a batch it takes longest: all of its items are read.
 const ASKED: u32 = 8;
+const ASKED_OF_BATCHES: u32 = 32;
 
 /// How a request is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,11 @@ impl Chosen {
     /// places are left.
     pub const fn has(self, at: usize) -> bool {
         at < 128 && self.0 >> at & 1 == 1
+    }
+
+    /// The place behind the last one that is counted.
+    pub const fn end(self) -> usize {
+        (u128::BITS - self.0.leading_zeros()) as usize
     }
 
     /// Whether none is.
@@ -136,7 +142,8 @@ impl Drawing {
 
     /// Whether the store is to be asked what a request costs that is counted so.
     pub fn asks(&self, draw: Draw) -> bool {
-        draw.weight() == 1 || self.draws.below(ASKED) == 0
+        let one_in = if let Draw::Items(_) = draw { ASKED_OF_BATCHES } else { ASKED };
+        draw.weight() == 1 || self.draws.below(one_in) == 0
     }
 
     /// Draws the items of one request, which has at most `most`.

@@ -118,8 +118,9 @@ fn size_of(table: &TableKeys, items: &[&[u8]], key: &[u8]) -> usize {
 pub(super) fn batch_write<'a>(finder: &mut Finder<'_, 'a>, body: &'a [u8]) -> Option<()> {
     let unprocessed = unprocessed(finder.fate.answer(), "UnprocessedItems");
     let mut at = 0..;
-    for (name, requests) in json::members(json::member(body, "RequestItems").ok()??).ok()? {
-        let requests = json::elements(requests).ok()?;
+    // What the store tells is of all of them.
+    let most = if finder.asked { usize::MAX } else { finder.chosen.end() };
+    for (name, requests) in json::lists_under(body, "RequestItems", most).ok()? {
         let places: Vec<usize> = at.by_ref().take(requests.len()).collect();
         let chosen = finder.chosen;
         let Some(table) = finder.named(&name).filter(|_| places.iter().any(|at| chosen.has(*at))) else {
