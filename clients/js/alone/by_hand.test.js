@@ -52,7 +52,7 @@ async function gateway(rules, adopt, use) {
     const file = join(place, 'heatsink.toml');
     await writeFile(file, rules);
     const env = { ...process.env, AWS_ACCESS_KEY_ID: 'local', AWS_SECRET_ACCESS_KEY: 'local', AWS_REGION: 'us-east-1' };
-    if (adopt) await run(process.env.HEATSINK_BIN, ['adopt', adopt, '--rules', file, '--upstream', behind, '--yes'], { env });
+    if (adopt) await run(process.env.HEATSINK_BIN, ['adopt', adopt, '--rules', file, '--upstream', behind, '--yes', '--offline'], { env });
     return await serving({ rules: file, upstream: behind }, (endpoint) => use(connect(endpoint)));
   } finally {
     await rm(place, { recursive: true });

@@ -67,7 +67,7 @@ def adopt(name, rules):
         **os.environ, "AWS_ACCESS_KEY_ID": KEYS["aws_access_key_id"], "AWS_SECRET_ACCESS_KEY": KEYS["aws_secret_access_key"],
         "AWS_REGION": KEYS["region_name"],
     }
-    command = [os.environ["HEATSINK_BIN"], "adopt", name, "--rules", rules, "--upstream", BEHIND, "--yes"]
+    command = [os.environ["HEATSINK_BIN"], "adopt", name, "--rules", rules, "--upstream", BEHIND, "--yes", "--offline"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
 

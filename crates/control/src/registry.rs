@@ -23,6 +23,7 @@ use serde_json::{Value as Json, json};
 use crate::describe::{self, Described, shows_old_images};
 use crate::memory::Expectation;
 pub use crate::name::NameEntry;
+use crate::own_names::keeps_to_itself;
 
 /// The default name of the registry's table. Clients never see it.
 pub const REGISTRY: &str = "heatsink.registry";
@@ -223,7 +224,9 @@ impl Registry {
             for _ in 0..THROTTLES {
                 match self.call(operation, body.clone()).await {
                     Err(error) if error.is_throttled() && error.outcome == Outcome::NotDone => {
-                        self.was_throttled();
+                        if body["TableName"] != self.name() {
+                            self.was_throttled();
+                        }
                         let jitter = self.env.random() % 1_000;
                         self.env.sleep(pause / 2 + pause * u32::try_from(jitter).unwrap_or(0) / 2_000).await;
                         pause = (pause * 2).min(Duration::from_secs(2));
@@ -236,8 +239,8 @@ impl Registry {
         .boxed()
     }
 
-    /// How many of the requests that are sent again when they are throttled have been, since this
-    /// registry and its clones were made.
+    /// How many requests to clients' tables that are sent again when they are throttled have been,
+    /// since this registry and its clones were made. Its own table is nobody else's.
     pub fn throttles(&self) -> u64 {
         self.observed.throttles.load(Ordering::Relaxed)
     }
@@ -364,6 +367,15 @@ impl Registry {
             self.make(DIRECTORY).await?;
         }
         Ok(())
+    }
+
+    /// Whether the directory exists, or can: a server of Heatsink that serves as an upstream keeps that
+    /// name to itself. Nothing is made.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn can_have_directory(&self) -> Result<bool, Error> {
+        Ok(self.describe(DIRECTORY).await?.is_some() || !keeps_to_itself(&*self.store, DIRECTORY).await)
     }
 
     /// Enters a bucket of a logical key in the directory. Retries throttles.

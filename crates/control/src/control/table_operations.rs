@@ -13,6 +13,7 @@ use super::admission::not_sent;
 use super::{Control, is_named};
 use crate::describe::{self, Described};
 use crate::fence::Pass;
+use crate::own_names;
 use crate::registry::NOBODY;
 use crate::rules::DesiredLayout;
 use crate::table_cache::not_found;
@@ -50,7 +51,7 @@ impl Control {
                 Operation::CreateTable => {
                     let own = [DIRECTORY, NOBODY, self.inner.registry.name()];
                     let name = own.into_iter().find(|own| is_named(name, own)).unwrap_or_default();
-                    Error::validation(format!("The table name {name} is Heatsink's own"))
+                    own_names::refused(name)
                 }
                 _ => not_found(),
             });

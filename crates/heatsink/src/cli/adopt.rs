@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use heatsink_control::Rules;
 use heatsink_env::{Env, RealEnv};
-use heatsink_workers::{Adoption, AdoptionOptions, Direction, Survey, WorkerError};
+use heatsink_workers::{Adoption, AdoptionOptions, Direction, NotLive, Survey, WorkerError};
 use serde_json::json;
 
 use super::open::open_behind_gateways;
@@ -52,7 +52,13 @@ async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exi
             }
             live::Live::Said => said = true,
             live::Live::Next => {}
-            live::Live::Offline(why) => {
+            live::Live::Offline(NotLive { why, goes_on: false }) if args.yes && !args.dry_run => {
+                return Err(Exit::usage(format!(
+                    "table {} can only be moved while nobody uses it: {why}. Keep its clients away, and say --offline. Nothing was changed",
+                    args.table
+                )));
+            }
+            live::Live::Offline(NotLive { why, .. }) => {
                 tracing::warn!("table {} is adopted while nobody uses it: {why}", args.table);
             }
         }

@@ -2,6 +2,7 @@
 //! `--server` a server that has its store itself.
 
 use bytes::Bytes;
+use heatsink_control::keeps_to_itself;
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::Store;
 use serde_json::json;
@@ -14,22 +15,16 @@ use crate::exit::Exit;
 /// # Errors
 /// Exit 64 that names `--server`.
 pub async fn upstream(store: &dyn Store, registry: &str, url: &str) -> Result<(), Exit> {
-    // Without a key schema no store makes a table. Heatsink looks at the name first.
     let body = Bytes::from(json!({ "TableName": registry }).to_string());
-    let Err(error) = store.call(Operation::DescribeTable, body.clone()).await else { return Ok(()) };
-    if error.code != Code::ResourceNotFoundException {
+    let Err(error) = store.call(Operation::DescribeTable, body).await else { return Ok(()) };
+    if error.code != Code::ResourceNotFoundException || !keeps_to_itself(store, registry).await {
         return Ok(());
     }
-    match store.call(Operation::CreateTable, body).await {
-        Err(error) if error.message.as_ref().is_some_and(|said| said.contains("is Heatsink's own")) => {
-            let server = url.trim_start_matches("http://").trim_end_matches('/');
-            Err(Exit::usage(format!(
-                "--upstream {url}: this is a server of Heatsink. Of one with a store of its own say --server {server}; of a gateway, the --upstream that it \
-                 was started with"
-            )))
-        }
-        _ => Ok(()),
-    }
+    let server = url.trim_start_matches("http://").trim_end_matches('/');
+    Err(Exit::usage(format!(
+        "--upstream {url}: this is a server of Heatsink. Of one with a store of its own say --server {server}, or stop it and say --data FILE where the command \
+         has no such flag; of a gateway, the --upstream that it was started with"
+    )))
 }
 
 /// Looks whether the server shows its store.

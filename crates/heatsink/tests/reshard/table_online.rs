@@ -214,7 +214,7 @@ pub(super) async fn run(
     let mut live = match prepared {
         Ok(PreparedLive::Live(live)) => live,
         Ok(PreparedLive::Done) => return Ok(true),
-        Ok(PreparedLive::Offline(why)) => panic!("{}", why.0),
+        Ok(PreparedLive::Offline(not_live)) => panic!("{}", not_live.why),
         // Brought back, and off the record.
         Err(WorkerError::Usage(why)) if why.contains("not on record") => return Ok(true),
         Err(error) => return Err(error),

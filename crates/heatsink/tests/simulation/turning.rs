@@ -84,7 +84,7 @@ pub async fn turn(store: Arc<dyn Store>, env: Arc<dyn Env>, shards: u16) -> Resu
     let mut live = match prepared.await {
         Ok(PreparedLive::Live(live)) => live,
         Ok(PreparedLive::Done) => return Ok(()),
-        Ok(PreparedLive::Offline(why)) => return Err(WorkerError::Stopped(why.0)),
+        Ok(PreparedLive::Offline(not_live)) => return Err(WorkerError::Stopped(not_live.why)),
         // Brought back, and off the record.
         Err(WorkerError::Usage(why)) if why.contains("not on record") => return Ok(()),
         Err(error) => return Err(error),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use heatsink_control::Rules;
 use heatsink_layout::TablePhase;
-use heatsink_workers::{Direction, LiveAdoption, LiveSurvey, PreparedLive};
+use heatsink_workers::{Direction, LiveAdoption, LiveSurvey, NotLive, PreparedLive};
 use serde_json::{Value as Json, json};
 
 use super::args::Args;
@@ -23,8 +23,8 @@ pub(super) enum Live {
     Said,
     /// Keys of indexes come next, as they do while nobody uses the table.
     Next,
-    /// Only while nobody uses the table: why.
-    Offline(String),
+    /// Only while nobody uses the table.
+    Offline(NotLive),
 }
 
 /// Adopts a table while clients use it, or brings it back, where that can be done.
@@ -39,8 +39,11 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
     let mut live = match prepared.map_err(not_begun)? {
         PreparedLive::Live(live) => live,
         PreparedLive::Done => return Ok(Live::Next),
-        PreparedLive::Offline(why) => return Ok(Live::Offline(why.0)),
+        PreparedLive::Offline(why) => return Ok(Live::Offline(why)),
     };
+    if live.phase().is_none() && !live.can_enter_keys().await.map_err(not_begun)? {
+        return Ok(Live::Offline(NotLive { why: NO_DIRECTORY.to_owned(), goes_on: false }));
+    }
     let bar = Arc::new(Bar::new(args.output));
     let survey = live.survey(args.rate, &*bar).await.map_err(exit)?;
     bar.done();
@@ -58,9 +61,6 @@ pub(super) async fn run(args: &Args, rules: &Rules, direction: Direction) -> Res
         let context = opened.table(&args.table, args.confirm_streams).await.map_err(stopped)?;
         if let Some(why) = context.unconfirmed() {
             return Err(Exit::usage(format!("{why}. Nothing was changed")));
-        }
-        if !live.can_enter_keys().await.map_err(exit)? {
-            return Ok(Live::Offline(NO_DIRECTORY.to_owned()));
         }
     }
     ask(args, &about(&live, &survey))?;

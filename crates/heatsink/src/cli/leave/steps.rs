@@ -153,7 +153,7 @@ async fn way_back(
     Ok(match prepared.map_err(stopped)? {
         PreparedLive::Live(live) => Ok(live),
         PreparedLive::Done => Err("its keys are back already".to_owned()),
-        PreparedLive::Offline(why) => Err(why.0),
+        PreparedLive::Offline(not_live) => Err(not_live.why),
     })
 }
 

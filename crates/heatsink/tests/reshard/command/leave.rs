@@ -117,7 +117,7 @@ fn sharded(name: &str) -> (PathBuf, Contents) {
         let (code, document) = run(&data, rules, args);
         assert_eq!(code, 0, "{args:?}: {document}");
     };
-    done("rules.toml", &["adopt", "Ruled", "--yes"]);
+    done("rules.toml", &["adopt", "Ruled", "--yes", "--offline"]);
     done("none.toml", &["reshard", "start", "Ruled", "game", "--shards", "5"]);
     done("none.toml", &["reshard", "start", "Scores", "game", "--shards", "4"]);
     let counter = ["--shards", "3", "--strategy", "counter", "--attribute", "n"];
@@ -367,9 +367,20 @@ fn clients_go_on_and_lose_nothing_while_a_store_leaves() {
     let fence = std::fs::read_to_string(town.rules()).unwrap().replace("rule = []", RULE);
     std::fs::write(&ruled, fence).unwrap();
     let rules = ruled.to_str().unwrap();
-    let mut adopt = Command::new(env!("CARGO_BIN_EXE_heatsink"));
-    adopt.args(["adopt", "Ruled", "--yes", "--rules", rules, "--upstream", &town.store.endpoint]);
-    assert!(local(&mut adopt).output().unwrap().status.success());
+    // Its store is a server of Heatsink: there clients have to be kept away, which nobody is taken to
+    // know.
+    let adopt = |how: &str| {
+        let mut adopt = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+        adopt.args(["adopt", "Ruled", how, "--yes", "--rules", rules, "--upstream", &town.store.endpoint]);
+        let output = local(&mut adopt).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = adopt("--here");
+    assert!(code == Some(64) && said.contains("say --offline. Nothing was changed"), "{code:?} {said}");
+    let (code, said) = adopt("--dry-run");
+    assert!(code == Some(0) && said.contains("while nobody uses it"), "{code:?} {said}");
+    assert_eq!(town.run(&["status"]).1["tables"], json!([]));
+    assert_eq!(adopt("--offline").0, Some(0));
     for args in [
         &["Ruled", "game", "--shards", "5"][..],
         &["Scores", "game", "--shards", "4"],

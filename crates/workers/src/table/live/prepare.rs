@@ -22,9 +22,24 @@ use crate::eligible;
 use crate::error::{WorkerError, usage};
 use crate::key::wanted::{can_change, same, target};
 
-/// Why nobody may use the table meanwhile.
+/// Why this is not done while clients use the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotLive(pub String);
+pub struct NotLive {
+    /// The reason.
+    pub why: String,
+    /// Whether something else was begun, which goes on first.
+    pub goes_on: bool,
+}
+
+impl NotLive {
+    fn ever(why: impl Into<String>) -> Self {
+        NotLive { why: why.into(), goes_on: false }
+    }
+
+    fn yet(why: impl Into<String>) -> Self {
+        NotLive { why: why.into(), goes_on: true }
+    }
+}
 
 /// What was found.
 pub enum PreparedLive {
@@ -190,15 +205,15 @@ fn unfit(described: &Described, record: Option<&Record>) -> Option<NotLive> {
     let table = &described.schema.name;
     match record.map(|record| &record.state) {
         Some(State::Adopting(_) | State::Returning(_)) => {
-            return Some(NotLive(format!("an offline adoption of table {table} was begun, and goes on")));
+            return Some(NotLive::yet(format!(
+                "an offline adoption of table {table} was begun, and goes on"
+            )));
         }
         Some(State::MigratingIndexKeys(_)) => {
-            return Some(NotLive(
-                "keys of its indexes are being rewritten, and that goes on first".to_owned(),
-            ));
+            return Some(NotLive::yet("keys of its indexes are being rewritten, and that goes on first"));
         }
         Some(State::Pending | State::Deleting { .. } | State::Gone) => {
-            return Some(NotLive("it is being recorded, or deleted".to_owned()));
+            return Some(NotLive::yet("it is being recorded, or deleted"));
         }
         Some(State::Active | State::ChangingKeys(_)) | None => {}
     }
@@ -208,7 +223,7 @@ fn unfit(described: &Described, record: Option<&Record>) -> Option<NotLive> {
                 && (one.layout().template().is_some() || one.layout().is_externally_assigned())
         })
     };
-    record.is_some_and(by_hand).then(|| NotLive("its own code shards it beside Heatsink".to_owned()))
+    record.is_some_and(by_hand).then(|| NotLive::ever("its own code shards it beside Heatsink"))
 }
 
 /// Whether a change can be left for one that leads elsewhere: back to where it came from.
@@ -249,14 +264,14 @@ fn impossible(described: &Described, from: &TableLayouts, to: &TableLayouts) -> 
     };
     for after in all(to) {
         if matches!(after.strategy, Strategy::Bucket { .. } | Strategy::Template { .. }) {
-            return Some(NotLive(format!("keys cannot become {after} one by one")));
+            return Some(NotLive::ever(format!("keys cannot become {after} one by one")));
         }
         for before in all(from).into_iter().filter(|before| !same(before, &after)) {
             if !same(&target(&before, &wanted(&after)), &after) {
-                return Some(NotLive(format!("keys cannot become {after} one by one")));
+                return Some(NotLive::ever(format!("keys cannot become {after} one by one")));
             }
             if can_change(&described.schema, b"", &before, &after).is_err() {
-                return Some(NotLive(match described.schema.key.sort {
+                return Some(NotLive::ever(match described.schema.key.sort {
                     None => "it has no sort key: each of its keys is one item".to_owned(),
                     Some(_) => format!("keys that are {before} cannot become {after} while clients write"),
                 }));

@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::key_text;
 use heatsink_control::{KeyRecord, KeyWrites, MAX_KEY_RECORDS, Record, State, TableChange};
-use heatsink_dynamo::{Code, KeyType};
+use heatsink_dynamo::KeyType;
 use heatsink_reshard::TablePhase;
 
 use super::LiveAdoption;
@@ -53,17 +53,13 @@ impl LiveAdoption {
         self.replace(next).await
     }
 
-    /// Makes the directory, if it is missing. Whether the store can have one: a server of Heatsink
-    /// that serves as an upstream keeps that name to itself.
+    /// Whether the store has a place for keys that are entered: a server of Heatsink that serves as an
+    /// upstream has none. Nothing is changed.
     ///
     /// # Errors
     /// The store's.
     pub async fn can_enter_keys(&self) -> Result<bool, WorkerError> {
-        match self.registry.make_directory_anyway().await {
-            Ok(()) => Ok(true),
-            Err(error) if error.code == Code::ValidationException => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.registry.can_have_directory().await?)
     }
 
     async fn write_first(&mut self) -> Result<(), WorkerError> {
