@@ -11,6 +11,7 @@ use heatsink_layout::{MARKED, MOVED, Table};
 use heatsink_reshard::{PullAnswer, PullCall, Side, Write, WriteAnswer, WriteCall, WriteStep};
 use serde_json::Value as Json;
 
+use crate::fragments::transaction::error as of_one_write;
 use crate::plan::{CallExplanation, Explanation, Kind, Planned};
 use crate::request::quoted;
 use crate::{Answer, Calls, PhysicalCall};
@@ -207,14 +208,16 @@ fn is_too_large(error: &Error) -> bool {
 
 /// The error of a pull for the client, whose own request has no such transaction.
 fn in_own_words(error: Error) -> Error {
-    match error.code {
-        Code::TransactionCanceledException => Error::unavailable(
-            format!(
-                "The item is being moved to another shard, and the store refused that: {error}. Nothing was written; try again"
-            ),
-            Outcome::NotDone,
-        ),
-        _ => error,
+    if error.code != Code::TransactionCanceledException {
+        return error;
+    }
+    let said = format!(
+        "The item is being moved to another shard, and the store refused that: {error}. Nothing was written; try again"
+    );
+    match of_one_write(error) {
+        // Clients slow down where they are told so.
+        throttled if throttled.is_throttled() => Error::new(throttled.code, said),
+        _ => Error::unavailable(said, Outcome::NotDone),
     }
 }
 
@@ -276,5 +279,31 @@ impl Planned for PullFirst {
             self.pulls.iter().map(|pull| CallExplanation::new(Operation::GetItem, &pull.read_of(&pull.from)));
         explanation.calls.splice(0..0, reads);
         explanation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_told_to_slow_down_where_a_pull_is_throttled() {
+        let told = |reasons: &[&str]| {
+            let reasons: Vec<Json> = reasons.iter().map(|code| serde_json::json!({ "Code": code })).collect();
+            let mut error = Error::new(Code::TransactionCanceledException, "cancelled");
+            error.members.insert("CancellationReasons".to_owned(), reasons.into());
+            let told = in_own_words(error);
+            assert!(
+                told.outcome == Outcome::NotDone && told.to_string().contains("is being moved"),
+                "{told}"
+            );
+            told.code
+        };
+        assert_eq!(
+            told(&["None", "ProvisionedThroughputExceeded"]),
+            Code::ProvisionedThroughputExceededException
+        );
+        assert_eq!(told(&["ThrottlingError", "None"]), Code::ThrottlingException);
+        assert_eq!(told(&["None", "AccessDenied"]), Error::unavailable("", Outcome::NotDone).code);
     }
 }

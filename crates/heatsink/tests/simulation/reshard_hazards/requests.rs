@@ -207,7 +207,7 @@ fn the_error_of_a_pull_is_told_in_words_that_fit_the_request() {
                 met += 1;
                 assert_eq!(
                     (error.code.clone(), error.retryable()),
-                    (Code::ServiceUnavailable, true),
+                    (Code::ThrottlingException, true),
                     "{error}"
                 );
                 assert!(error.to_string().contains("is being moved") && error.members.is_empty(), "{error}");
