@@ -128,7 +128,7 @@ fn here(town: &Town, rate: &str) -> Server {
 fn a_gateway_goes_on_where_a_command_was_killed_that_carried_it_out_itself() {
     let town = Town::new("killed-here");
     let gateway = town.gateway();
-    let command = here(&town, "40");
+    let command = here(&town, "8");
     let one = town.reshard(&["status"]).1["reshards"][0].clone();
     assert!(one["gateway"]["name"].as_str().unwrap().starts_with("a command"), "{one}");
     // Another one leaves it alone, and says how to follow it.
@@ -150,7 +150,7 @@ fn a_gateway_goes_on_where_a_command_was_killed_that_carried_it_out_itself() {
 #[test]
 fn what_nobody_asks_for_on_record_is_shown_with_what_goes_on_with_it() {
     let town = Town::new("without-intent");
-    drop(here(&town, "40"));
+    drop(here(&town, "8"));
     assert_eq!(town.reshard(&["status"]).1["unasked"], json!([]));
     // As a command of an older build leaves it.
     let of_intents = json!({
