@@ -49,7 +49,13 @@ pub(crate) async fn transact(
             Code::TransactionCanceledException => match meaning(&error) {
                 Meaning::Refused(failed) => return Ok(Written::Refused(failed)),
                 Meaning::Conflict => {}
-                Meaning::Throttled => registry.was_throttled(),
+                Meaning::Throttled(at) => {
+                    let of_clients =
+                        |at: &usize| body["TransactItems"].get(*at).is_some_and(|one| !is_of(registry, one));
+                    if at.iter().any(of_clients) {
+                        registry.was_throttled();
+                    }
+                }
                 Meaning::Invalid(why) => return Err(Error::validation(why)),
                 Meaning::Other => return Err(error),
             },
@@ -64,12 +70,19 @@ pub(crate) async fn transact(
     }
 }
 
+/// Whether an action is on the registry's own table.
+fn is_of(registry: &Registry, action: &Json) -> bool {
+    let mut actions = action.as_object().into_iter().flat_map(|action| action.values());
+    actions.any(|action| action["TableName"] == registry.name())
+}
+
 /// Why a transaction was cancelled.
 enum Meaning {
     /// The conditions of these actions did not hold.
     Refused(Vec<usize>),
     Conflict,
-    Throttled,
+    /// The partitions of these actions take no more for now.
+    Throttled(Vec<usize>),
     /// The store does not accept an action.
     Invalid(String),
     Other,
@@ -94,9 +107,11 @@ fn meaning(error: &Error) -> Meaning {
     let throttled = ["ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded"];
     let is_throttled = |reason: &Json| throttled.contains(&code(reason).as_str());
     let passes = |reason: &Json| ["None", "TransactionConflict"].contains(&code(reason).as_str());
+    let full: Vec<usize> =
+        (0..).zip(reasons).filter(|(_, why)| is_throttled(why)).map(|(at, _)| at).collect();
     match reasons.iter().all(|reason| passes(reason) || is_throttled(reason)) {
-        true if reasons.iter().any(is_throttled) => Meaning::Throttled,
-        true => Meaning::Conflict,
+        true if full.is_empty() => Meaning::Conflict,
+        true => Meaning::Throttled(full),
         false => Meaning::Other,
     }
 }

@@ -32,8 +32,8 @@ use crate::progress::Progress;
 /// each, that is 250 pulls a second, which take all 1,000 write units of a partition.
 pub(crate) const PARALLEL: usize = 10;
 
-/// How often a mover looks whether the table is still the one that it began with. To delete a table
-/// and make it again takes DynamoDB about as long, and while there is none every pull fails. More
+/// How often one of a table's movers looks whether the table is still the one that they began with.
+/// To delete a table and make it again takes DynamoDB about as long, and while there is none every pull fails. More
 /// often costs others: the embedded store counts a table's items whenever it describes it, 25 ms at
 /// 240,000 items, and serves nobody meanwhile.
 const SAME_TABLE: Duration = Duration::from_secs(10);
@@ -78,11 +78,16 @@ impl Work<'_> {
             if paused {
                 looked = None;
             } else if looked.is_none_or(|at| env.now().since(at) >= SAME_TABLE) {
-                self.same_table().await?;
-                looked = Some(env.now());
+                let now = env.now();
+                let is_due = self.share.is_to_look(&self.key.table.id, now, SAME_TABLE);
+                if is_due || looked.is_none() {
+                    self.same_table().await?;
+                }
+                looked = Some(now);
             }
-            let spared = spare.rate(env.now(), self.registry.throttles());
-            let rate = self.share.rate(if paused { 0 } else { spared });
+            let throttles = self.registry.throttles();
+            let spared = spare.rate(env.now(), throttles);
+            let rate = self.share.rate(env.now(), if paused { 0 } else { spared }, throttles);
             match mover.next(env.now(), rate) {
                 MoverDo::Read { after, .. } => {
                     let (page, units) = self.read(after).await?;
@@ -97,6 +102,7 @@ impl Work<'_> {
                         let units = batch.push(place, old);
                         mover.spent(env.now(), units, rate);
                         spare.spent(env.now(), f64::from(units));
+                        self.share.spent(env.now(), f64::from(units));
                         let more = batch.has_room(self.change).then(|| mover.next(env.now(), rate));
                         next = more.and_then(|next| match next {
                             MoverDo::Pull(place, old) => Some((place, old)),

@@ -54,6 +54,14 @@ impl Spare {
         Spare { most, begun: now, throttled: None, throttles, taken: (FIRST * most, now) }
     }
 
+    /// The same for many movers together, whose partitions leave so much at first, as far as anybody
+    /// knows.
+    pub(crate) fn beginning_with(now: MonotonicInstant, most: u32, left: u32) -> Self {
+        let left = f64::from(left);
+        let spare = Spare::new(now, most, 0);
+        Spare { throttled: Some((left, now)), taken: (left, now), ..spare }
+    }
+
     /// How many seconds so many units take where nothing is throttled, rounded up: the rate grows
     /// from [`FIRST`] to all of `most`.
     pub(crate) fn seconds(units: u64, most: u32) -> u64 {

@@ -20,6 +20,10 @@ use crate::runner::Here;
 /// are on their way.
 const TOGETHER: usize = 96;
 const GROUPS: usize = 2;
+/// A group is no more than one in so many of the keys, but a few: a write of a key that moves brings
+/// its item along, for nine times the units.
+const ONE_IN: usize = 10;
+const FEW: usize = 8;
 
 /// So many keys that were not moved are named.
 const NAMED: usize = 20;
@@ -57,7 +61,8 @@ impl LiveAdoption {
                     join_all(wishes.into_iter().filter(|_| begins).map(one)).await
                 }
             };
-            let groups: Vec<_> = wishes.chunks(TOGETHER).map(<[KeyWish]>::to_vec).map(group).collect();
+            let together = wishes.len().div_ceil(ONE_IN).clamp(FEW, TOGETHER);
+            let groups: Vec<_> = wishes.chunks(together).map(<[KeyWish]>::to_vec).map(group).collect();
             let mut groups = stream::iter(groups).buffered(GROUPS);
             let (mut sum, mut left) = (0, Vec::new());
             while let Some(moved) = groups.next().await {
