@@ -1,6 +1,7 @@
 //! `heatsink-lab demo`: demonstrations with sample data.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Subcommand;
 use heatsink_env::RealEnv;
@@ -136,14 +137,24 @@ struct Viral {
 #[derive(Debug, clap::Args)]
 struct Table {
     /// Keys that the table has
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=9_000))]
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     keys: u64,
     /// Items of each key
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     items: u64,
-    /// Writes per second over all keys; one in fifty is the first of a new key
+    /// Writes per second over all keys
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     writes: u32,
+    /// One write in so many is the first of a new key; 0: none is
+    #[arg(long, value_name = "WRITES", default_value_t = 50, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    new_key_in: u64,
+    /// Write units a second that the table has
+    #[arg(long, value_name = "UNITS", default_value_t = 30_000, value_parser = clap::value_parser!(u32).range(100..=40_000))]
+    capacity: u32,
+    /// Stop moving keys after so many seconds. The figures, and the account, are of what has moved by
+    /// then
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    at_most: Option<u64>,
     /// Shards that each key gets
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=1_000))]
     shards: u16,
@@ -233,8 +244,19 @@ fn reshard(args: &Reshard, output: Output) -> Result<(), Exit> {
 }
 
 fn table(args: &Table, output: Output) -> Result<(), Exit> {
-    let Table { keys, items, writes, shards, seconds, gateways } = *args;
-    let options = demo::table::Options { keys, items, writes, shards, seconds, gateways: gateways.into() };
+    let Table { keys, items, writes, new_key_in, capacity, at_most, shards, seconds, gateways } = *args;
+    let gateways = gateways.into();
+    let options = demo::table::Options {
+        keys,
+        items,
+        writes,
+        new_key_in,
+        capacity,
+        at_most: at_most.map(Duration::from_secs),
+        shards,
+        seconds,
+        gateways,
+    };
     let story = runtime()?.block_on(demo::table::table(Arc::new(RealEnv), options, output))?;
     match output {
         Output::Text => print::text(&story.print()),

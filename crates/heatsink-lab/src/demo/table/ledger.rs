@@ -10,12 +10,11 @@ use heatsink_env::{Env, MonotonicInstant};
 use heatsink_load::{Answer, Outcome, Request, Work};
 use serde_json::{Value as Json, json};
 
+use super::options::Options;
 use crate::demo::fleet::Fleet;
 use crate::demo::workload::{TABLE, scramble};
 use crate::exit::Exit;
 
-/// One write in so many is the first of a new key.
-const BORN: u64 = 50;
 /// Bytes that fill an item up to about 400: one write unit.
 const FILLING: usize = 330;
 /// Writes whose send time is remembered while they are on their way.
@@ -28,6 +27,8 @@ pub struct Ledger {
     next: AtomicU64,
     items: u64,
     keys: u64,
+    /// One write in so many is the first of a new key; 0: none is.
+    new_key_in: u64,
     /// Accepted adds of each item, by key and item.
     adds: Vec<AtomicU32>,
     born: AtomicU64,
@@ -66,7 +67,7 @@ pub fn old(keys: u64, items: u64) -> impl Iterator<Item = Json> {
 }
 
 impl Ledger {
-    pub fn new(env: Arc<dyn Env>, keys: u64, items: u64) -> Self {
+    pub fn new(env: Arc<dyn Env>, &Options { keys, items, new_key_in, .. }: &Options) -> Self {
         let adds = usize::try_from(keys * items).unwrap_or(0);
         Ledger {
             start: env.now(),
@@ -74,6 +75,7 @@ impl Ledger {
             next: AtomicU64::new(0),
             items,
             keys,
+            new_key_in,
             adds: std::iter::repeat_with(AtomicU32::default).take(adds).collect(),
             born: AtomicU64::new(0),
             unknown: AtomicU64::new(0),
@@ -111,8 +113,8 @@ impl Ledger {
         u64::try_from(self.env.now().since(self.start).as_micros()).unwrap_or(u64::MAX)
     }
 
-    fn is_born(nth: u64) -> bool {
-        nth.is_multiple_of(BORN)
+    fn is_born(&self, nth: u64) -> bool {
+        self.new_key_in > 0 && nth.is_multiple_of(self.new_key_in)
     }
 
     fn item(&self, nth: u64) -> u64 {
@@ -182,7 +184,7 @@ impl Client {
 impl Work for Client {
     fn request(&self, nth: u64) -> Request {
         let (ledger, number) = (&self.ledger, self.number(nth));
-        let (key, item) = match Ledger::is_born(number) {
+        let (key, item) = match ledger.is_born(number) {
             true => (format!("born_{number}"), 0),
             false => {
                 let item = ledger.item(number);
@@ -202,7 +204,7 @@ impl Work for Client {
         let (ledger, number) = (&self.ledger, self.number(nth));
         let outcome = Outcome::of(answer);
         match outcome {
-            Outcome::Accepted if Ledger::is_born(number) => {
+            Outcome::Accepted if ledger.is_born(number) => {
                 ledger.born.fetch_add(1, Ordering::Relaxed);
                 let sent = ledger.sent(number).map_or(0, |sent| sent.load(Ordering::Relaxed));
                 let took = ledger.micros().saturating_sub(sent);

@@ -11,16 +11,17 @@
 mod ledger;
 mod options;
 mod report;
+mod watched;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::FutureExt;
+use futures::future::{self, try_join_all};
 use heatsink_control::Rules;
 use heatsink_control::reshard_intent::Request;
-use heatsink_env::{Env, MonotonicInstant};
-use heatsink_layout::TablePhase;
+use heatsink_env::Env;
 use heatsink_load::{Rate, Report, Span, open_loop};
 use heatsink_workers::{Direction, Here, LiveAdoption, LiveNext, PreparedLive, Progress, WorkerError};
 
@@ -29,6 +30,7 @@ use crate::demo::workload;
 use crate::exit::Exit;
 use crate::output::Output;
 use ledger::{Client, Ledger};
+use watched::Watched;
 
 pub use options::Options;
 pub use report::Story;
@@ -45,12 +47,14 @@ const AFTER: usize = 2;
 /// Runs the whole story.
 pub async fn table(env: Arc<dyn Env>, options: Options, output: Output) -> Result<Story, Exit> {
     let rules = Rules::default();
-    let ground = Ground { table: workload::create_table(), quotas: workload::QUOTAS, registry: true };
+    let mut table = workload::create_table();
+    table["ProvisionedThroughput"]["WriteCapacityUnits"] = options.capacity.into();
+    let ground = Ground { table, quotas: workload::QUOTAS, registry: true };
     let old = ledger::old(options.keys, options.items);
     let fleet = Fleet::start(&env, options.gateways, &rules, &ground, old).await?;
-    let ledger = Arc::new(Ledger::new(env.clone(), options.keys, options.items));
+    let ledger = Arc::new(Ledger::new(env.clone(), &options));
     let adopted = AtomicBool::new(false);
-    let watched = Arc::new(Watched { env: env.clone(), output, seen: Mutex::default() });
+    let watched = Arc::new(Watched::new(env.clone(), output));
     let load = async {
         let for_seconds = |pieces| pieces < options.seconds;
         let before = offer(&env, &fleet, &options, &ledger, for_seconds).await?;
@@ -63,16 +67,22 @@ pub async fn table(env: Arc<dyn Env>, options: Options, output: Output) -> Resul
     let adopting = async {
         env.sleep(Duration::from_secs(options.seconds)).await;
         let begun = env.now();
-        let moved =
-            adopt(&env, &fleet, &options, &watched).await.map_err(|error| Exit::failed(error.to_string()));
+        let adoption = adopt(&env, &fleet, &options, &watched);
+        let moved = match options.at_most {
+            None => adoption.await,
+            // Whoever is killed there has moved so much.
+            Some(time) => {
+                let stopped = env.sleep(time).map(|()| Ok(()));
+                future::select(adoption.boxed(), stopped).await.factor_first().0
+            }
+        };
         adopted.store(true, Ordering::Relaxed);
-        moved.map(|(keys, items)| (keys, items, env.now().since(begun)))
+        moved.map(|()| env.now().since(begun)).map_err(|error| Exit::failed(error.to_string()))
     };
-    let (parts, moved) = futures::try_join!(load, adopting)?;
+    let (parts, took) = futures::try_join!(load, adopting)?;
     let counted = ledger.count(&fleet).await?;
     fleet.stop().await;
-    let seen = watched.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Story::new(&options, &parts, moved, &ledger, &seen, counted))
+    Ok(Story::new(&options, &parts, (watched.moved(), took), &ledger, &watched.phases(), counted))
 }
 
 /// Offers the load in pieces, for as long as `goes_on` says after so many.
@@ -116,13 +126,13 @@ async fn piece(
     Ok(reports)
 }
 
-/// Brings the table under its rule, as `heatsink adopt` does. How many keys moved, and items.
+/// Brings the table under its rule, as `heatsink adopt` does.
 async fn adopt(
     env: &Arc<dyn Env>,
     fleet: &Fleet,
     options: &Options,
     watched: &Arc<Watched>,
-) -> Result<(usize, u64), WorkerError> {
+) -> Result<(), WorkerError> {
     let rule = format!(
         "[[rule]]\ntable = \"{}\"\nstrategy = \"calculated\"\nshards = {}\n",
         workload::TABLE,
@@ -134,8 +144,8 @@ async fn adopt(
     let prepared = LiveAdoption::prepare(fleet.store.clone(), env.clone(), &rules, table, 100, false).await?;
     let mut live = match prepared {
         PreparedLive::Live(live) => live,
-        PreparedLive::Done => return Ok((0, 0)),
-        PreparedLive::Offline(why) => return Err(WorkerError::Usage(why.0)),
+        PreparedLive::Done => return Ok(()),
+        PreparedLive::Offline(not_live) => return Err(WorkerError::Usage(not_live.why)),
     };
     let here = Here::new(fleet.store.clone(), env.clone(), &Rules::default(), "the demo", false);
     let request = Request {
@@ -146,33 +156,14 @@ async fn adopt(
         asked: env.unix_millis(),
     };
     let progress: Arc<dyn Progress> = watched.clone();
-    let (mut keys, mut items) = (0, 0);
     loop {
         match live.next(&*progress).await? {
             LiveNext::Move(wishes) => {
-                keys += wishes.len();
-                items += live.move_here(&here, wishes, &request, &progress).await?;
+                watched.moves(true);
+                live.move_here(&here, wishes, &request, &progress).await?;
+                watched.moves(false);
             }
-            LiveNext::Done | LiveNext::UpTo => return Ok((keys, items)),
-        }
-    }
-}
-
-/// When each phase began.
-struct Watched {
-    env: Arc<dyn Env>,
-    output: Output,
-    seen: Mutex<Vec<(TablePhase, MonotonicInstant)>>,
-}
-
-impl Progress for Watched {
-    fn table(&self, phase: TablePhase) {
-        let now = self.env.now();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.push((phase, now));
-        if self.output == Output::Text {
-            let since = seen.first().map_or(0.0, |(_, first)| now.since(*first).as_secs_f64());
-            eprintln!("{phase:?} after {since:.1} s");
+            LiveNext::Done | LiveNext::UpTo => return Ok(()),
         }
     }
 }

@@ -9,6 +9,11 @@ use serde::Serialize;
 
 use super::ledger::{Count, Ledger};
 use super::options::Options;
+use super::watched::Moved;
+
+/// Write units of a table that an item of 1 KB takes which moves: a check and a put, a check and a
+/// delete, each in a transaction, which counts twice.
+const ITEM_UNITS: f64 = 8.0;
 
 /// The whole story.
 #[derive(Debug, Serialize)]
@@ -20,8 +25,11 @@ pub struct Story {
     gateways: usize,
     parts: Vec<PartOf>,
     phases: Vec<Phase>,
-    keys_moved: usize,
+    keys_moved: u64,
     items_moved: u64,
+    /// What the movers took of the table, while keys moved; and what clients left of its capacity.
+    mover_units_per_second: f64,
+    spare_units_per_second: f64,
     /// Seconds from the command to its end.
     seconds: f64,
     count: Count,
@@ -57,7 +65,7 @@ impl Story {
     pub(super) fn new(
         options: &Options,
         parts: &[Vec<Report>; 3],
-        (keys_moved, items_moved, took): (usize, u64, Duration),
+        (moved, took): (Moved, Duration),
         ledger: &Ledger,
         seen: &[(TablePhase, MonotonicInstant)],
         count: Count,
@@ -92,8 +100,10 @@ impl Story {
             gateways: options.gateways,
             parts: names.into_iter().zip(parts).enumerate().map(part).collect(),
             phases: seen.iter().map(|(phase, at)| Phase { phase: *phase, seconds: since(*at) }).collect(),
-            keys_moved,
-            items_moved,
+            keys_moved: moved.keys,
+            items_moved: moved.items,
+            mover_units_per_second: ITEM_UNITS * per_second(moved.items, moved.span),
+            spare_units_per_second: f64::from(options.capacity) - f64::from(options.writes),
             seconds: took.as_secs_f64(),
             count,
         }
@@ -107,7 +117,7 @@ impl Story {
     /// It as text.
     pub fn print(&self) -> String {
         let mut text = format!(
-            "{} keys of {} items each, {} writes/s to all of them through {} gateways, one in fifty to a new key\n",
+            "{} keys of {} items each, {} writes/s to all of them through {} gateways\n",
             self.keys, self.items, self.writes_per_second, self.gateways
         );
         for part in &self.parts {
@@ -130,12 +140,23 @@ impl Story {
         }
         let Count { items, accepted, lost, doubled, born, unknown } = self.count;
         text += &format!(
-            "{} shards for every key, {} keys and {} items moved, in {:.1} s\n{items} items, {born} keys made meanwhile; {accepted} writes accepted: {lost} lost, {doubled} doubled, {unknown} of \
+            "{} shards for every key, {} keys and {} items moved, in {:.1} s: {:.0} units/s of the {:.0} that clients leave\n{items} items, {born} keys made meanwhile; {accepted} writes accepted: {lost} lost, {doubled} doubled, {unknown} of \
              unknown outcome\n",
-            self.shards, self.keys_moved, self.items_moved, self.seconds
+            self.shards,
+            self.keys_moved,
+            self.items_moved,
+            self.seconds,
+            self.mover_units_per_second,
+            self.spare_units_per_second
         );
         text
     }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+fn per_second(items: u64, span: Option<(MonotonicInstant, MonotonicInstant)>) -> f64 {
+    let seconds = span.map_or(0.0, |(first, last)| last.since(first).as_secs_f64());
+    if seconds > 0.0 { items as f64 / seconds } else { 0.0 }
 }
 
 fn median(numbers: impl Iterator<Item = f64>) -> f64 {
