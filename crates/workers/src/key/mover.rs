@@ -81,7 +81,9 @@ impl Work<'_> {
                 let now = env.now();
                 let is_due = self.share.is_to_look(&self.key.table.id, now, SAME_TABLE);
                 if is_due || looked.is_none() {
-                    self.same_table().await?;
+                    let same = self.same_table().await;
+                    // Then each of the others looks for itself.
+                    same.inspect_err(|_| self.share.looked_in_vain(&self.key.table.id))?;
                 }
                 looked = Some(now);
             }

@@ -99,6 +99,11 @@ impl Share {
         is_due
     }
 
+    /// It is not, or the store does not say.
+    pub(crate) fn looked_in_vain(&self, table_id: &str) {
+        self.of.movers().looks.remove(table_id);
+    }
+
     /// It took so many units.
     pub(crate) fn spent(&self, now: MonotonicInstant, units: f64) {
         if let Some(crowd) = &mut self.of.movers().crowd {
@@ -203,6 +208,8 @@ mod tests {
             [true, false, true]
         );
         assert_eq!([looks(&other, "a", 10_000), looks(&one, "a", 10_001)], [true, false]);
+        other.looked_in_vain("a");
+        assert_eq!([looks(&one, "a", 10_002), looks(&other, "a", 10_002)], [true, false]);
     }
 
     #[test]
