@@ -43,7 +43,7 @@ const ASKS: &[u8] = b"ReturnConsumedCapacity";
 /// Answers reads and writes of items as it did the first time.
 struct Canned {
     store: Embedded,
-    /// A few, which are compared one by one: to hash a body takes longer.
+    /// Compared one by one, the last first: to hash a body takes longer.
     answers: Mutex<Vec<(Bytes, Answers)>>,
 }
 
@@ -77,9 +77,11 @@ impl Store for Canned {
         if !repeated.contains(&operation) {
             return self.store.call(operation, body);
         }
-        if let Some((_, answers)) = self.answers.lock().unwrap().iter_mut().find(|(of, _)| *of == body) {
+        let mut answers = self.answers.lock().unwrap();
+        if let Some((_, answers)) = answers.iter_mut().rev().find(|(of, _)| *of == body) {
             return futures::future::ready(Ok(answers.next())).boxed();
         }
+        drop(answers);
         async move {
             let answer = self.store.call(operation, body.clone()).await?;
             let mut answers = Answers::of(&body, answer);
