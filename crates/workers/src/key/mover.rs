@@ -33,9 +33,9 @@ use crate::progress::Progress;
 pub(crate) const PARALLEL: usize = 10;
 
 /// How often one of a table's movers looks whether the table is still the one that they began with.
-/// To delete a table and make it again takes DynamoDB about as long, and while there is none every pull fails. More
-/// often costs others: the embedded store counts a table's items whenever it describes it, 25 ms at
-/// 240,000 items, and serves nobody meanwhile.
+/// To delete a table and make it again takes DynamoDB about as long, and while there is none every
+/// pull fails. More often costs others: the embedded store counts a table's items whenever it
+/// describes it, 25 ms at 240,000 items, and serves nobody meanwhile.
 const SAME_TABLE: Duration = Duration::from_secs(10);
 
 /// How often a mover that is paused looks whether it may go on.
